@@ -109,7 +109,7 @@ export function Shell({ said, onRead, onSignOut }: ShellProps) {
       </nav>
       <main id="content" tabIndex={-1}>
         <OutageBanner />
-        <Said {...{ said, onRead }} />
+        <Said said={said} onRead={onRead} />
         <Content key={at ?? 'none'} route={route} />
       </main>
     </>

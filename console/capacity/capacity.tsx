@@ -46,7 +46,7 @@ export function CapacityScreen({ route }: ScreenProps) {
         </search>
       )}
       {profile !== undefined &&
-        (isOperator ? <Where {...{ profile }} /> : <Availability {...{ profile }} />)}
+        (isOperator ? <Where profile={profile} /> : <Availability profile={profile} />)}
     </Screen>
   );
 }
@@ -64,7 +64,7 @@ function Where({ profile }: { readonly profile: string }) {
     <>
       <Freshness live={list} subject="the capacity" />
       <MeasuredSince of={list.data ? [list.data] : []} />
-      <PartialList {...{ list }} row="host" />
+      <PartialList list={list} row="host" />
       {list.data && (
         <>
           <div class="columns">
@@ -122,7 +122,7 @@ function Availability({ profile }: { readonly profile: string }) {
   );
   return (
     <>
-      <Freshness {...{ live }} subject="the capacity" />
+      <Freshness live={live} subject="the capacity" />
       <MeasuredSince of={live.data ? [{ measuredAt: live.data.measured_at }] : []} />
       {live.data && 'availability' in live.data && (
         <Section title="Would fit">
@@ -157,7 +157,7 @@ const sentences = {
 const columns: readonly Column<HostCapacity>[] = [
   {
     title: 'Host',
-    cell: ({ hostname }) => <HostLink {...{ hostname }} />,
+    cell: ({ hostname }) => <HostLink hostname={hostname} />,
     sortBy: ({ hostname }) => hostname,
   },
   {

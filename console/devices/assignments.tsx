@@ -19,11 +19,12 @@ export function AssignmentTable({ query, empty = noServer }: AssignmentTableProp
   const list = useList('assignments', { everyMs, rowsMax, query });
   return (
     <LiveTable
-      {...{ list, columns }}
+      list={list}
+      columns={columns}
       row="assignment"
       rows={list.rows}
       keyOf={listKey('assignments')}
-      {...{ empty }}
+      empty={empty}
     />
   );
 }

@@ -61,15 +61,15 @@ export function DeviceScreen({ route: { id: uuid = '' } }: ScreenProps) {
     ...(live.data?.onHost?.handles.quarantined ? [forceRelease] : []),
   ];
   const buttons = offered.map((action) => (
-    <ActionButton key={action.verb} {...{ action }} onAnswer={live.refresh} />
+    <ActionButton key={action.verb} action={action} onAnswer={live.refresh} />
   ));
   return (
     <Screen title={`Device ${live.data?.onHost?.address ?? uuid}`} actions={buttons}>
-      <Freshness {...{ live }} subject="the device" />
+      <Freshness live={live} subject="the device" />
       {live.data && <Facts {...live.data} />}
       {live.data?.device.components?.length ? (
         <Section title="Components">
-          <FirmwareTable {...{ uuid }} />
+          <FirmwareTable uuid={uuid} />
         </Section>
       ) : null}
       <Section title="Who has it now">
@@ -80,21 +80,21 @@ export function DeviceScreen({ route: { id: uuid = '' } }: ScreenProps) {
         kind="region.programmed"
         columns={programColumns}
         empty="No program was recorded."
-        {...{ uuid }}
+        uuid={uuid}
       />
       <Records
         title="Programs of components"
         kind="device.programmed"
         columns={programColumns}
         empty="No program was recorded."
-        {...{ uuid }}
+        uuid={uuid}
       />
       <Records
         title="Cleaning evidence"
         kind="handle.cleaned"
         columns={cleaningColumns}
         empty="No cleaning was recorded."
-        {...{ uuid }}
+        uuid={uuid}
       />
       <Section title="What happened">
         <Timeline query={{ device: uuid }} />
@@ -146,10 +146,16 @@ function Records({ title, uuid, kind, columns, empty }: RecordsProps) {
   const query = { device: uuid, kind };
   const list = useList('history', { everyMs: slowMs, rowsMax: 20, query });
   return (
-    <Section {...{ title }}>
+    <Section title={title}>
       <Freshness live={list} subject="the history" />
       {list.data && (
-        <Table name={title} rows={list.rows} keyOf={({ id }) => id} {...{ columns, empty }} />
+        <Table
+          name={title}
+          rows={list.rows}
+          keyOf={({ id }) => id}
+          columns={columns}
+          empty={empty}
+        />
       )}
     </Section>
   );

@@ -15,7 +15,8 @@ export function FirmwareTable({ uuid }: { readonly uuid: string }) {
   const list = useList('firmware', { everyMs, query: { device: uuid } });
   return (
     <LiveTable
-      {...{ list, columns }}
+      list={list}
+      columns={columns}
       row="component"
       rows={list.rows.flatMap(firmwareRows)}
       keyOf={({ component }) => component}

@@ -29,8 +29,8 @@ export function Timeline({ query: subject }: { readonly query: Query }) {
         <Field label="To day" name="to" type="date" value={to} onInput={setTo} />
       </div>
       <Freshness live={list} subject="the history" />
-      {list.data && <Records records={list.rows} {...{ namesDevices }} />}
-      <PartialList {...{ list }} row="record" />
+      {list.data && <Records records={list.rows} namesDevices={namesDevices} />}
+      <PartialList list={list} row="record" />
     </>
   );
 }
@@ -111,7 +111,7 @@ function Named({ title, id }: { readonly title: string; readonly id: string | nu
   if (!id) return null;
   return (
     <span>
-      {title} <Id {...{ id }} />{' '}
+      {title} <Id id={id} />{' '}
     </span>
   );
 }

@@ -67,13 +67,16 @@ export function FleetScreen() {
       <PartialList list={devices} row="device" />
       <div class="panel">
         <div ref={legend} class="stack">
-          <Legend {...{ map }} />
+          <Legend map={map} />
         </div>
         {hosts.data && hosts.rows.length === 0 && <p class="empty">No host has reported yet.</p>}
         {hosts.rows.length > 0 && palette && (
           <MapCanvas
             key={by}
-            {...{ map, palette, isDimmed, selected }}
+            map={map}
+            palette={palette}
+            isDimmed={isDimmed}
+            selected={selected}
             onSelect={setSelected}
             onOpen={open}
           />

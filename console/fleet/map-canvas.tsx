@@ -126,7 +126,7 @@ export function MapCanvas(props: MapCanvasProps) {
         style={{ maxHeight: `${Math.ceil(map.height * fitScaleMax)}px` }}
         {...drag}
       />
-      {pointed !== undefined && <TileTip {...{ map, view, size }} index={pointed} />}
+      {pointed !== undefined && <TileTip map={map} view={view} size={size} index={pointed} />}
     </div>
   );
 }

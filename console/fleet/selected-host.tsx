@@ -17,7 +17,7 @@ export function SelectedHost({ hostname }: { readonly hostname: string }) {
   );
   return (
     <>
-      <Freshness {...{ live }} subject="the host" />
+      <Freshness live={live} subject="the host" />
       {live.data && (
         <Table
           name={`Devices of ${hostname}`}
@@ -34,12 +34,12 @@ export function SelectedHost({ hostname }: { readonly hostname: string }) {
 const columns: readonly Column<HostDevice>[] = [
   {
     title: 'Address',
-    cell: ({ uuid, address }) => <DeviceLink {...{ uuid }} title={address} />,
+    cell: ({ uuid, address }) => <DeviceLink uuid={uuid} title={address} />,
     sortBy: ({ address }) => address,
   },
   { title: 'Type', cell: ({ type }) => type, sortBy: ({ type }) => type },
   { title: 'Model', cell: ({ model }) => model },
-  { title: 'Status', cell: ({ status }) => <DeviceStatus {...{ status }} /> },
-  { title: 'Health', cell: ({ health }) => <Health {...{ health }} /> },
+  { title: 'Status', cell: ({ status }) => <DeviceStatus status={status} /> },
+  { title: 'Health', cell: ({ health }) => <Health health={health} /> },
   { title: 'Attach handles', cell: ({ handles }) => countsText(handles) },
 ];

@@ -36,7 +36,9 @@ export function HistoryScreen({ route }: ScreenProps) {
   return (
     <Screen title="History">
       <Filters
-        {...{ route, filters, titles }}
+        route={route}
+        filters={filters}
+        titles={titles}
         choiceText={(kind) => kindText(kind as ListRow<'history'>['kind'])}
       />
       {!hasSubject && !from && kind !== 'bind.failed' && (
@@ -48,7 +50,7 @@ export function HistoryScreen({ route }: ScreenProps) {
           <Records records={list.rows} namesDevices namesHosts />
         </div>
       )}
-      <PartialList {...{ list }} row="record" />
+      <PartialList list={list} row="record" />
     </Screen>
   );
 }

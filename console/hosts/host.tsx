@@ -45,14 +45,14 @@ export function HostScreen({ route: { id: hostname = '' } }: ScreenProps) {
   }
   const { drain, resume, rediscover, forget } = hostActions(hostname);
   const buttons = [drain, resume, rediscover].map((action) => (
-    <ActionButton key={action.verb} {...{ action }} onAnswer={live.refresh} />
+    <ActionButton key={action.verb} action={action} onAnswer={live.refresh} />
   ));
   return (
     <Screen title={`Host ${hostname}`} actions={buttons}>
-      <Freshness {...{ live }} subject="the host" />
+      <Freshness live={live} subject="the host" />
       {live.data && <Facts host={live.data} onAnswer={live.refresh} />}
       <Section title="Where its accelerators are">
-        <Topology {...{ hostname }} />
+        <Topology hostname={hostname} />
       </Section>
       <Section title="Who has its devices">
         <AssignmentTable query={{ host: hostname }} />
@@ -77,14 +77,14 @@ function Facts({ host, onAnswer }: FactsProps) {
   const { drained, paused, conflict, devices, not_offered: notOffered } = host;
   return (
     <>
-      {conflict && <Conflict {...{ host, conflict, onAnswer }} />}
+      {conflict && <Conflict host={host} conflict={conflict} onAnswer={onAnswer} />}
       {host.state === 'away' && (
         <Notice tone="warning">
           {`The agent has been away since ${timeText(host.state_since ?? '')} UTC. ${serversText(host.servers)} `}
           Steps: <code>{`docs/operations.md#${runbooks['host-away']}`}</code>
         </Notice>
       )}
-      {drained && <Drained {...{ drained }} />}
+      {drained && <Drained drained={drained} />}
       {paused && (
         <Notice tone="warning">
           {`The host failed ${counted(paused.failed_jobs, 'job')}: ${paused.reason} Until ${timeText(paused.until)} UTC it gets no bind that it must prepare.`}
@@ -171,7 +171,7 @@ function Conflict({ host: { hostname }, conflict: { since, boots }, onAnswer }: 
               <ActionButton
                 action={settleAction(hostname, boot.boot_id)}
                 isInRow
-                {...{ onAnswer }}
+                onAnswer={onAnswer}
               />
             ),
           },
@@ -185,22 +185,22 @@ function Conflict({ host: { hostname }, conflict: { since, boots }, onAnswer }: 
 
 function IncidentsLink({ hostname }: { readonly hostname: string }) {
   const href = addressOf('incidents', undefined, { host: hostname });
-  return <a {...{ href }}>Incidents of this host</a>;
+  return <a href={href}>Incidents of this host</a>;
 }
 
 const deviceColumns = fieldColumns<HostDevice, keyof typeof hostDeviceTitles>(
   hostDeviceTitles,
   ['address', 'type', 'model', 'driver', 'status', 'health', 'handles'],
   {
-    address: ({ uuid, address }) => <DeviceLink {...{ uuid }} title={address} />,
+    address: ({ uuid, address }) => <DeviceLink uuid={uuid} title={address} />,
     status: ({ status, reason }) => (
       <>
-        <DeviceStatus {...{ status }} />
+        <DeviceStatus status={status} />
         {reason && <p class="quiet">{reason}</p>}
       </>
     ),
     health: {
-      cell: ({ health }) => <Health {...{ health }} />,
+      cell: ({ health }) => <Health health={health} />,
       sortBy: ({ health }) => health ?? 'healthy',
     },
     handles: ({ handles }) => countsText(handles),

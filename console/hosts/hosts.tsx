@@ -43,7 +43,8 @@ export function HostsScreen({ route }: ScreenProps) {
       </search>
       {list.data && <p role="status">{counted(matches.length, 'host')}</p>}
       <LiveTable
-        {...{ list, columns }}
+        list={list}
+        columns={columns}
         row="host"
         rows={matches}
         keyOf={listKey('hosts')}

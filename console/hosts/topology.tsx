@@ -39,12 +39,12 @@ function PlaceItems({ place: { below, units } }: { readonly place: Place<Unit> }
   return (
     <ul>
       {entriesOf(units).map(({ first, others }) => (
-        <UnitItem key={first.attach_handle_uuid} unit={first} {...{ others }} />
+        <UnitItem key={first.attach_handle_uuid} unit={first} others={others} />
       ))}
       {below.map((place) => (
         <li key={place.title}>
           {place.title}
-          <PlaceItems {...{ place }} />
+          <PlaceItems place={place} />
         </li>
       ))}
     </ul>

@@ -15,7 +15,7 @@ import { incidentAction } from './incident-action.ts';
 
 export function IncidentsScreen({ route }: ScreenProps) {
   const columns = route.filters.state === 'ended' ? endedColumns : openColumns;
-  return <ListScreen name="incidents" {...{ route, columns }} />;
+  return <ListScreen name="incidents" route={route} columns={columns} />;
 }
 
 const commonColumns: readonly Column<Incident>[] = [
@@ -25,7 +25,7 @@ const commonColumns: readonly Column<Incident>[] = [
     cell: ({ hostname, device_uuid, instance_uuid, project_id }) => (
       <ul class="plain">
         <li>
-          <HostLink {...{ hostname }} />
+          <HostLink hostname={hostname} />
         </li>
         {device_uuid && (
           <li>
@@ -68,7 +68,7 @@ const openColumns = (list: LiveList<Incident>): readonly Column<Incident>[] => [
     title: 'Action',
     cell: (incident) => {
       const action = incidentAction(incident);
-      return action && <ActionButton {...{ action }} onAnswer={list.refresh} isInRow />;
+      return action && <ActionButton action={action} onAnswer={list.refresh} isInRow />;
     },
   },
 ];

@@ -68,7 +68,7 @@ export function OverviewScreen() {
   if (hosts.data && hosts.rows.length === 0 && !hosts.isFirst) return <NoHosts />;
   return (
     <Screen title="Overview">
-      <Freshness live={hosts} subject="hosts" {...{ everyMs }} />
+      <Freshness live={hosts} subject="hosts" everyMs={everyMs} />
       <PartialList list={hosts} row="host" />
       <ul class="tiles">
         <Tile title="Accelerators in use" href={addressOf('usage')} value={total?.inUse}>
@@ -112,7 +112,7 @@ export function OverviewScreen() {
             {chart && (bound !== 0 || failed !== 0) && (
               <div class="binds">
                 <Chart
-                  {...{ chart }}
+                  chart={chart}
                   title="Binds by hour"
                   unit={{ short: '', long: 'binds', isWhole: true }}
                 />
@@ -123,7 +123,8 @@ export function OverviewScreen() {
         <div class="overview-side">
           <Section title="What runs out first">
             <RunsOut
-              {...{ names, isWaiting }}
+              names={names}
+              isWaiting={isWaiting}
               isLarge={isLarge && names.length > 0}
               everyMs={capacityEveryMs}
             />
@@ -189,11 +190,11 @@ function Worst() {
   const count = `${rows.length}${live.data?.hasMore ? ' or more' : ''}`;
   return (
     <Section title="Needs attention">
-      <Freshness {...{ live }} subject="incidents" everyMs={incidentsEveryMs} />
+      <Freshness live={live} subject="incidents" everyMs={incidentsEveryMs} />
       {live.data && rows.length === 0 && <p class="empty">Nothing needs attention.</p>}
       <ul class="plain worst" aria-label="The worst incidents">
         {shown.map((incident) => (
-          <Line key={JSON.stringify(incident)} {...{ incident }} />
+          <Line key={JSON.stringify(incident)} incident={incident} />
         ))}
       </ul>
       {rows.length > 0 && (
@@ -215,7 +216,7 @@ function Line({ incident }: { readonly incident: Incident }) {
         <a href={addressOf('incidents', undefined, { kind, host: hostname })}>
           <StateOf word={kind} />
         </a>{' '}
-        on <HostLink {...{ hostname }} />
+        on <HostLink hostname={hostname} />
         {device && (
           <>
             , device <DeviceLink uuid={device} />
@@ -263,10 +264,10 @@ function RunsOut({ names, everyMs, isWaiting, isLarge }: RunsOutProps) {
     }));
   return (
     <>
-      <Freshness {...{ live }} subject="the capacity" {...{ everyMs }} />
+      <Freshness live={live} subject="the capacity" everyMs={everyMs} />
       <MeasuredSince of={[...sums.values()]} />
       {!isWaiting && names.length === 0 && <p class="empty">There are no device profiles.</p>}
-      <Bars name="Servers that would fit" {...{ bars }} />
+      <Bars name="Servers that would fit" bars={bars} />
     </>
   );
 }

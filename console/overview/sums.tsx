@@ -21,11 +21,11 @@ export function Projects({ isWaiting }: { readonly isWaiting: boolean }) {
   }));
   return (
     <Section title="In use by project">
-      <Freshness {...{ live }} subject="the usage" everyMs={usageEveryMs} />
+      <Freshness live={live} subject="the usage" everyMs={usageEveryMs} />
       {live.data && uses.length === 0 && (
         <p class="empty">No accelerator was in use in the last hour.</p>
       )}
-      <Bars name="In use by project" {...{ bars }} />
+      <Bars name="In use by project" bars={bars} />
       {uses.length > 0 && <p class="quiet">Accelerators, as an average of the last hour.</p>}
     </Section>
   );
@@ -45,11 +45,11 @@ export function Month({ isWaiting }: { readonly isWaiting: boolean }) {
   }));
   return (
     <Section title="This month by model">
-      <Freshness {...{ live }} subject="the report" everyMs={reportEveryMs} />
+      <Freshness live={live} subject="the report" everyMs={reportEveryMs} />
       {live.data && models.length === 0 && (
         <p class="empty">No day of this month has been measured yet.</p>
       )}
-      <Bars name="This month by model" {...{ bars }} />
+      <Bars name="This month by model" bars={bars} />
       {models.length > 0 && <p class="quiet">Means of the days; cyborg-ops report has each day.</p>}
     </Section>
   );

@@ -16,7 +16,7 @@ interface TileProps {
 export function Tile({ title, href, value, tone, children }: TileProps) {
   return (
     <li class="tile">
-      <a {...{ href }}>
+      <a href={href}>
         <span class="tile-title">{title}</span>
         <span class={`tile-value ${tone ?? ''}`}>
           {typeof value === 'number' ? numberText(value) : (value ?? '-')}
@@ -47,13 +47,13 @@ export function Bars({ name, bars }: { readonly name: string; readonly bars: rea
       {bars.map(({ key, title, href, value, most, text = numberText(value), note }) => (
         <li key={key}>
           <span class="bar-title">
-            <a {...{ href }}>{title}</a>
+            <a href={href}>{title}</a>
             <strong>{text}</strong>
           </span>
           <meter
             min={0}
             max={Math.max(most, Number.EPSILON)}
-            {...{ value }}
+            value={value}
             aria-label={`${key}: ${text}`}
           />
           {note && <span class="quiet">{note}</span>}

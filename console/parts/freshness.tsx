@@ -25,7 +25,7 @@ export function Freshness({ live, subject, everyMs = 0 }: FreshnessProps) {
         {atMs !== undefined && `As of ${clockText(atMs)} UTC`}
         {isOld && `, ${ageText(now - atMs)}`}
       </p>
-      {data === undefined && (isFirst || failure?.isPassing) && <Skeleton {...{ subject }} />}
+      {data === undefined && (isFirst || failure?.isPassing) && <Skeleton subject={subject} />}
       {/* An outage has its own banner. */}
       {failure && !failure.isPassing && failure.kind !== 'signed-out' && (
         <Notice tone="error" action={{ title: 'Try again', run: refresh }}>

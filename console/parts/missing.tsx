@@ -18,7 +18,7 @@ interface MissingProps {
 
 export function Missing({ title, sentence, ways }: MissingProps) {
   return (
-    <Screen {...{ title }}>
+    <Screen title={title}>
       <p>{sentence}</p>
       <ul class="ways">
         {ways.map(([title, ...address]) => (

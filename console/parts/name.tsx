@@ -18,8 +18,8 @@ export function Name({ kind, id }: NameProps) {
   if (!id) return <None />;
   return (
     <span class="named" title={id}>
-      <NameText {...{ kind, id }} />
-      <CopyButton {...{ id }} />
+      <NameText kind={kind} id={id} />
+      <CopyButton id={id} />
     </span>
   );
 }

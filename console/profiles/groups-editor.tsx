@@ -20,7 +20,7 @@ export function GroupsEditor({ groups, onChange }: GroupsEditorProps) {
         // Groups have no name but their place.
         <fieldset key={index} class="stack">
           <legend>Group {index}</legend>
-          <Entries {...{ group }} onChange={(changed) => onChange(groups.with(index, changed))} />
+          <Entries group={group} onChange={(changed) => onChange(groups.with(index, changed))} />
           {groups.length > 1 && (
             <button type="button" onClick={() => onChange(without(index))}>
               Remove group {index}
@@ -53,7 +53,7 @@ function Entries({ group, onChange }: EntriesProps) {
       {group.map((entry, index) => (
         <EntryRow
           key={index}
-          {...{ entry }}
+          entry={entry}
           onChange={(part) => set(index, part)}
           onRemove={() => onChange(group.filter((_, each) => each !== index))}
         />
@@ -100,7 +100,7 @@ function EntryRow({ entry: { kind, name, value }, onChange, onRemove }: EntryRow
         onInput={(event) => onChange({ name: event.currentTarget.value })}
       />
       {kind === 'resources' && (
-        <datalist {...{ id }}>
+        <datalist id={id}>
           {standardClasses.map((each) => (
             <option key={each} value={each} />
           ))}
@@ -109,7 +109,7 @@ function EntryRow({ entry: { kind, name, value }, onChange, onRemove }: EntryRow
       {kind === 'trait' ? (
         <select
           aria-label="Value"
-          {...{ value }}
+          value={value}
           onChange={(event) => onChange({ value: event.currentTarget.value })}
         >
           <option value="required">required</option>
@@ -118,7 +118,7 @@ function EntryRow({ entry: { kind, name, value }, onChange, onRemove }: EntryRow
       ) : (
         <input
           aria-label="Value"
-          {...{ value }}
+          value={value}
           onInput={(event) => onChange({ value: event.currentTarget.value })}
         />
       )}

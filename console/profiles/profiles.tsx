@@ -62,7 +62,8 @@ export function ProfilesScreen() {
         </Section>
       )}
       <LiveTable
-        {...{ list, columns }}
+        list={list}
+        columns={columns}
         row="profile"
         name="Device profiles"
         rows={list.rows}
@@ -155,8 +156,8 @@ function actions(onAnswer: () => void, edit: (profile: EditedProfile) => void): 
         >
           Edit
         </button>
-        <ActionButton action={statusAction(profile)} isInRow {...{ onAnswer }} />
-        <ActionButton action={deleteAction(profile)} isInRow {...{ onAnswer }} />
+        <ActionButton action={statusAction(profile)} isInRow onAnswer={onAnswer} />
+        <ActionButton action={deleteAction(profile)} isInRow onAnswer={onAnswer} />
       </div>
     ),
   };

@@ -32,7 +32,7 @@ export function RequestScreen({ route: { id: uuid = '' } }: ScreenProps) {
   }
   return (
     <Screen title={`Request ${uuid}`}>
-      <Freshness {...{ live }} subject="the request" />
+      <Freshness live={live} subject="the request" />
       {live.data && <Facts arq={live.data} />}
       <Section title="What happened">
         <Timeline query={{ arq: uuid }} />

@@ -46,10 +46,11 @@ export function RequestsScreen({ route }: ScreenProps) {
           ? 'Accelerator requests of all projects.'
           : `Accelerator requests of ${identity.project.name}.`}
       </p>
-      <Filters {...{ route, filters }} choiceText={choiceText} />
+      <Filters route={route} filters={filters} choiceText={choiceText} />
       {list.data && <p role="status">{counted(shown.length, 'request')}</p>}
       <LiveTable
-        {...{ list, columns }}
+        list={list}
+        columns={columns}
         row="request"
         rows={shown}
         keyOf={({ arqUuid }) => arqUuid}
@@ -117,7 +118,7 @@ const columns: readonly Column<RequestRow>[] = [
   { title: 'Profile', cell: ({ profile }) => profile, sortBy: ({ profile }) => profile },
   {
     title: 'Host',
-    cell: ({ hostname }) => <HostLink {...{ hostname }} />,
+    cell: ({ hostname }) => <HostLink hostname={hostname} />,
     sortBy: ({ hostname }) => hostname,
   },
   {

@@ -31,7 +31,7 @@ export function ServerScreen({ route: { id: uuid = '' } }: ScreenProps) {
     return (
       <Missing
         title="No such server"
-        {...{ sentence }}
+        sentence={sentence}
         ways={[['Show the requests of all servers', 'requests']]}
       />
     );
@@ -39,7 +39,7 @@ export function ServerScreen({ route: { id: uuid = '' } }: ScreenProps) {
   return (
     <Screen title={`Server ${name || uuid}`}>
       {name && <Id id={uuid} />}
-      <Freshness {...{ live }} subject="the server" />
+      <Freshness live={live} subject="the server" />
       {live.data && (
         <>
           <Section title="Its accelerators">

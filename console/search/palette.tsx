@@ -65,7 +65,7 @@ function Palette({ onClose }: { readonly onClose: () => void }) {
   };
   const placed = results.map((result, place) => ({ ...result, place }));
   return (
-    <Dialog title="Search" {...{ onClose }}>
+    <Dialog title="Search" onClose={onClose}>
       <div class="palette">
         <input
           type="text"
@@ -83,7 +83,7 @@ function Palette({ onClose }: { readonly onClose: () => void }) {
             setText(event.currentTarget.value);
             setChosen(0);
           }}
-          {...{ onKeyDown }}
+          onKeyDown={onKeyDown}
         />
         <p role="status" class="quiet">
           {statusText(results.length, isReading)}

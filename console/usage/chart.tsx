@@ -55,7 +55,8 @@ export function Chart({ chart, title, unit = usageUnit, nameOf = shortId }: Char
       <section ref={frame} class="scroll tip-frame" aria-label={`${title}, chart`} tabIndex={0}>
         {seen > 0 && (
           <svg
-            {...{ width, height }}
+            width={width}
+            height={height}
             role="img"
             aria-label={`${title}. ${describeChart(chart, unit)}`}
             onPointerMove={point}
@@ -87,7 +88,13 @@ export function Chart({ chart, title, unit = usageUnit, nameOf = shortId }: Char
             ))}
             {days.map((day, index) => (
               <g key={day}>
-                <DayBar {...{ chart, index, yOf }} x={left + index * dayWidth} width={dayWidth} />
+                <DayBar
+                  chart={chart}
+                  index={index}
+                  yOf={yOf}
+                  x={left + index * dayWidth}
+                  width={dayWidth}
+                />
                 {index % each === 0 && (
                   <text x={left + index * dayWidth} y={height - 6}>
                     {day.slice(5)}

@@ -55,7 +55,7 @@ export function UsageScreen({ route: { filters } }: ScreenProps) {
           <button type="submit">Show</button>
         </form>
       </search>
-      <Freshness {...{ live }} subject="usage" />
+      <Freshness live={live} subject="usage" />
       {chart && (
         <>
           <Section title="Accelerator-hours by day">
@@ -69,7 +69,7 @@ export function UsageScreen({ route: { filters } }: ScreenProps) {
               onChange={(value) => setBy(value as Grouping)}
             />
             <Chart
-              {...{ chart }}
+              chart={chart}
               title={`Accelerator-hours by ${by} and day`}
               nameOf={by === 'project' ? projectName : (name) => name}
             />
@@ -91,7 +91,7 @@ export function UsageScreen({ route: { filters } }: ScreenProps) {
 }
 
 function projectName(id: string) {
-  return id === otherSeries ? id : <NameText kind="projects" {...{ id }} />;
+  return id === otherSeries ? id : <NameText kind="projects" id={id} />;
 }
 
 function filter(event: SubmitEvent): void {

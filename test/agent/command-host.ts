@@ -79,7 +79,10 @@ export function createCommandHost(): CommandHost {
   haveDriver('services', driver);
   environment.CYBORG_AGENT_SERVICES = '{ "wanted": "dcc" }';
   return {
-    ...{ tree, state, environment, haveDriver },
+    tree,
+    state,
+    environment,
+    haveDriver,
     offer: (entry) => {
       environment.CYBORG_AGENT_DRIVERS = 'pci';
       delete environment.CYBORG_AGENT_SERVICES;

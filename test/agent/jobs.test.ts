@@ -30,7 +30,10 @@ const remove = (given: Partial<StepOptions> = {}) => ({
 });
 
 const programStep = (given: object = {}) => ({
-  ...{ kind: 'prepare', driver: 'fake_fpga', address: fpga, region: 'region0' },
+  kind: 'prepare',
+  driver: 'fake_fpga',
+  address: fpga,
+  region: 'region0',
   content: { image: { ...host.image, ...given } },
 });
 

@@ -11,7 +11,9 @@ const progressMs = 2_000;
 it('a job takes as many messages as the cost model has', async () => {
   const host = await aJobsHost();
   const mdev = () => ({
-    ...{ kind: 'prepare', driver: 'fake_gpu', address: gpu },
+    kind: 'prepare',
+    driver: 'fake_gpu',
+    address: gpu,
     handle: { uuid: randomUUID(), type: 'MDEV', info: { asked_type: 'fake-1' }, epoch: 1 },
   });
   const bind = (steps: object[]) => host.document('prepare', { bind_id: randomUUID(), steps });

@@ -28,12 +28,14 @@ const versionPairs: readonly Pair[] = [
   ...[undefined, '2.0', 'latest', 'accelerator 2.0', 'accelerator latest'].map((asked) => ({
     name: `${asked ?? 'no'} microversion`,
     request: (): Request => ['GET', '/v2', asked === undefined ? {} : { microversion: asked }],
-    ...{ status: 200, shape: version },
+    status: 200,
+    shape: version,
   })),
   ...['10', '2.4'].map((asked) => ({
     name: `microversion ${asked}`,
     request: (): Request => ['GET', '/v2', { microversion: asked }],
-    ...{ status: 406, shape: refusal },
+    status: 406,
+    shape: refusal,
   })),
 ];
 
@@ -51,12 +53,17 @@ let known: Meeting['known'];
 
 beforeAll(async () => {
   const region = {
-    ...{ name: 'region0', kind: 'reconfigurable-region' as const, resource_class: 'FPGA' },
-    ...{ traits: [], 'region-type-uuid': none },
+    name: 'region0',
+    kind: 'reconfigurable-region' as const,
+    resource_class: 'FPGA',
+    traits: [],
+    'region-type-uuid': none,
   };
   const fpgas = ['0000:01:00.0', '0000:02:00.0'].map((address, index) =>
     aDevice({
-      ...{ address, provider_suffix: undefined, offers: undefined },
+      address,
+      provider_suffix: undefined,
+      offers: undefined,
       regions: [{ ...region, attach_handles: [aHandle(100 + index)] }],
     }),
   );
@@ -76,12 +83,18 @@ beforeAll(async () => {
   });
   const at = { provider: providerUuid('cmp1_FakeDevice'), instance: instances.bound };
   known = {
-    ...{ device: found.uuid, deployable: other?.uuid ?? '', regions, profile: one.uuid },
-    ...{ attribute: made.json.uuid, deployableId: attribute.parse(made.json).deployable_id },
-    ...{ bound: (await world.createBound('one', at))[0], image: await anImage(world.urls.glance) },
+    device: found.uuid,
+    deployable: other?.uuid ?? '',
+    regions,
+    profile: one.uuid,
+    attribute: made.json.uuid,
+    deployableId: attribute.parse(made.json).deployable_id,
+    bound: (await world.createBound('one', at))[0],
+    image: await anImage(world.urls.glance),
   };
   await world.createBound('vgpu', {
-    ...{ provider: providerUuid('cmp1_Gpu'), instance: instances.unresolved },
+    provider: providerUuid('cmp1_Gpu'),
+    instance: instances.unresolved,
   });
 });
 

@@ -41,8 +41,12 @@ it('a device that is healthy again: since when it was not, and why', async () =>
   await report(4, undefined, Date.now() + 11 * 60_000);
   await eventually(() => ended()).toMatchObject([
     {
-      ...{ kind: 'unhealthy-device', hostname: 'cmp1', reason: 'The device is hot.' },
-      ...{ since: '2026-11-01T00:00:00+00:00', ended_by: 'agent', action: null },
+      kind: 'unhealthy-device',
+      hostname: 'cmp1',
+      reason: 'The device is hot.',
+      since: '2026-11-01T00:00:00+00:00',
+      ended_by: 'agent',
+      action: null,
       ended_at: expect.any(String),
     },
   ]);
@@ -66,7 +70,9 @@ it('a quarantine that an operator ends: once for all handles, since it began', a
   expect((await world.ask('POST', path, { body })).status).toBe(200);
   await eventually(() => ended('&kind=quarantine')).toMatchObject([
     {
-      ...{ kind: 'quarantine', device_uuid: open?.device_uuid, reason: 'Attach handles: Nor now.' },
+      kind: 'quarantine',
+      device_uuid: open?.device_uuid,
+      reason: 'Attach handles: Nor now.',
       ended_by: expect.stringMatching(/^user:/),
     },
   ]);

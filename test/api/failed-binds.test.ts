@@ -36,8 +36,12 @@ it('stays listed for half an hour, with its server, profile, host, reason and ne
   const [arq] = await bind('cmp1');
   await sweep(later(workDueMs('bind', world.deps.settings) + minuteMs));
   const expected = {
-    ...{ kind: 'failed-bind', hostname: 'cmp1', instance_uuid: instance, arq_uuid: arq },
-    ...{ device_profile_name: 'vgpu', reason: expect.stringContaining('240 s') },
+    kind: 'failed-bind',
+    hostname: 'cmp1',
+    instance_uuid: instance,
+    arq_uuid: arq,
+    device_profile_name: 'vgpu',
+    reason: expect.stringContaining('240 s'),
   };
   expect(await failed()).toMatchObject([expected]);
   const { status } = await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);

@@ -41,7 +41,8 @@ const gateway = {
   'x-forwarded-proto': 'https',
 };
 const forwarded = {
-  ...{ 'x-forwarded-host': 'other.example', 'x-forwarded-port': '8443' },
+  'x-forwarded-host': 'other.example',
+  'x-forwarded-port': '8443',
   forwarded: 'for=192.0.2.1;host=other.example;proto=http',
 };
 

@@ -57,7 +57,9 @@ describe('GET /operator/v1/incidents', () => {
   it('lists hosts that are away, devices not offered and unhealthy devices', async () => {
     expect(await incidents()).toMatchObject([
       {
-        ...{ kind: 'host-away', hostname: 'cmp2', action: 'forget' },
+        kind: 'host-away',
+        hostname: 'cmp2',
+        action: 'forget',
         runbook: 'docs/operations.md#a-host-that-is-away',
       },
       {

@@ -56,9 +56,12 @@ async function addReleases(all: readonly Assignment[], name: string): Promise<vo
   const history = historyWriter(documents, tables, 365);
   await forEachAtOnce([...all.entries()], 16, async ([index, each]) => {
     const record: HistoryRecord = {
-      ...{ id: derivedUuid(name, String(index)), kind: 'handle.released' },
-      ...{ at: new Date(each.toMs).toISOString(), since: new Date(each.fromMs).toISOString() },
-      ...{ projectId: each.projectId, resourceClass: each.resourceClass },
+      id: derivedUuid(name, String(index)),
+      kind: 'handle.released',
+      at: new Date(each.toMs).toISOString(),
+      since: new Date(each.fromMs).toISOString(),
+      projectId: each.projectId,
+      resourceClass: each.resourceClass,
       handleUuid: derivedUuid('handle', `${name} ${index}`),
     };
     const day = partitionsFor(record).find(({ subject }) => subject === 'day');
@@ -72,7 +75,9 @@ beforeAll(() => addReleases(assignments, 'release'));
 function fullCount(all: readonly Assignment[], toMs = Date.now()) {
   return sumUsage(all, { fromMs, toMs }).map(
     ({ projectId, resourceClass, day, acceleratorMs }) => ({
-      ...{ project_id: projectId, resource_class: resourceClass, day },
+      project_id: projectId,
+      resource_class: resourceClass,
+      day,
       accelerator_seconds: acceleratorMs / 1000,
     }),
   );
@@ -160,8 +165,10 @@ describe('the sums of usage', () => {
     const day = midnightMs + 50 * dayMs;
     const hour = day + 5 * hourMs;
     const [first, late] = [1, 2].map((count) => ({
-      ...{ projectId: 'late', resourceClass: 'FPGA' },
-      ...{ fromMs: hour, toMs: hour + count * 60_000 },
+      projectId: 'late',
+      resourceClass: 'FPGA',
+      fromMs: hour,
+      toMs: hour + count * 60_000,
     })) as [Assignment, Assignment];
     const sumsOfDay = async (nowMs: number) => {
       const read = await sums().read(new Date(day).toISOString(), { ...reading, nowMs });
@@ -180,8 +187,10 @@ describe('the sums of usage', () => {
     const days = [60, 61, 62].map((count) => midnightMs + count * dayMs);
     const ofDay = (day: number) =>
       Array.from({ length: 10 }, (_, index) => ({
-        ...{ projectId: `busy-${index}`, resourceClass: 'FPGA' },
-        ...{ fromMs: day, toMs: day + (index + 1) * 1000 },
+        projectId: `busy-${index}`,
+        resourceClass: 'FPGA',
+        fromMs: day,
+        toMs: day + (index + 1) * 1000,
       }));
     await addReleases(days.flatMap(ofDay), 'busy');
     const about = { daysKept: 400, releasesMax: 15, nowMs: midnightMs + 70 * dayMs };
@@ -194,8 +203,10 @@ describe('the sums of usage', () => {
   it('of many projects have several rows', async () => {
     const day = midnightMs + 80 * dayMs;
     const many = Array.from({ length: 1600 }, (_, index) => ({
-      ...{ projectId: `project-${String(index).padStart(5, '0')}`, resourceClass: 'FPGA' },
-      ...{ fromMs: day, toMs: day + 1000 + index },
+      projectId: `project-${String(index).padStart(5, '0')}`,
+      resourceClass: 'FPGA',
+      fromMs: day,
+      toMs: day + 1000 + index,
     }));
     await addReleases(many, 'many');
     const nowMs = day + 5 * dayMs;

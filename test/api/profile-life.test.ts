@@ -222,7 +222,8 @@ describe('a profile of some projects', () => {
     const listed = (await cyborgs('?limit=1000', token)).json.device_profiles;
     const capacity = await world.ask('GET', '/operator/v1/capacity?profile=theirs', { token });
     const created = await world.ask('POST', '/v2/accelerator_requests', {
-      ...{ token, serviceToken: 'nova-token' },
+      token,
+      serviceToken: 'nova-token',
       body: { device_profile_name: 'theirs' },
     });
     const shown = await cyborgs('/theirs', token);

@@ -27,7 +27,9 @@ let region: string;
 beforeAll(async () => {
   operators = operatorsApi(world);
   const region0 = {
-    ...{ name: 'region0', kind: 'reconfigurable-region' as const, resource_class: 'FPGA' },
+    name: 'region0',
+    kind: 'reconfigurable-region' as const,
+    resource_class: 'FPGA',
     traits: [],
     attach_handles: [aHandle(1)],
   };

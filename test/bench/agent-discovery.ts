@@ -33,7 +33,10 @@ const driver = createPciDriver({
   sysfs,
   hardware,
   guards: openGuards({
-    ...{ sysfs, hardware, proc: openProc('/proc'), ownPid: String(process.pid) },
+    sysfs,
+    hardware,
+    proc: openProc('/proc'),
+    ownPid: String(process.pid),
     offeredBefore: nothingOffered,
     readDomains: noDomains,
   }),

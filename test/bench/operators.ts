@@ -125,7 +125,10 @@ async function readAll(size: (typeof sizes)[number]) {
     });
   };
   const own = await startOwnSystem({
-    ...{ handles: [1], arqCount: 0, rows: storedCloud(size), variables },
+    handles: [1],
+    arqCount: 0,
+    rows: storedCloud(size),
+    variables,
   });
   const url = own.target.url.replace(/v2$/, 'operator/v1');
   const api = createApi({ ...own.target, url, token: 'admin-token' });

@@ -6,7 +6,9 @@ import { differences, type Outside, type Stored, violations } from './checker.ts
 type Row = Record<string, unknown>;
 
 const handle = (uuid: string, claim: Row = {}): Row => ({
-  ...{ pk: 'RP#card', sk: `HANDLE#${uuid}`, type: 'MDEV' },
+  pk: 'RP#card',
+  sk: `HANDLE#${uuid}`,
+  type: 'MDEV',
   ...claim,
 });
 const held = { arq_uuid: 'arq-1', instance_uuid: 'vm-1' };
@@ -26,8 +28,11 @@ const stored: Stored = {
   ],
 };
 const outside: Outside = {
-  ...{ servers: ['vm-1'], consumers: ['vm-1'], mdevs: ['h1'] },
-  ...{ used: new Map([['card', 1]]), reserved: new Map() },
+  servers: ['vm-1'],
+  consumers: ['vm-1'],
+  mdevs: ['h1'],
+  used: new Map([['card', 1]]),
+  reserved: new Map(),
 };
 
 it('finds nothing where all agree', () => {

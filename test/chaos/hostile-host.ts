@@ -43,8 +43,9 @@ export function createHostileHost(
   const many = (count: number, handles: number) =>
     Array.from({ length: count }, (_, index) =>
       aDevice({
-        ...{ address: `0000:${(index >> 3).toString(16).padStart(2, '0')}:0${index & 7}.0` },
-        ...{ provider_suffix: `Hostile${index}`, handles },
+        address: `0000:${(index >> 3).toString(16).padStart(2, '0')}:0${index & 7}.0`,
+        provider_suffix: `Hostile${index}`,
+        handles,
       }),
     );
   const messages: Readonly<Record<string, (stored: Stored) => readonly [string, string]>> = {
@@ -86,11 +87,15 @@ export function createHostileHost(
 
   async function connect(): Promise<MqttClient> {
     const client = await connectAsync({
-      ...{ protocol: 'mqtts', host: 'localhost', port: layout.ports.mqtt, clientId: thing },
+      protocol: 'mqtts',
+      host: 'localhost',
+      port: layout.ports.mqtt,
+      clientId: thing,
       ca: readFileSync(join(layout.directory, 'certificates/authority.pem')),
       cert: readFileSync(join(folder, 'certificate.pem')),
       key: readFileSync(join(folder, 'key.pem')),
-      ...{ reconnectPeriod: 0, connectTimeout: 5000 },
+      reconnectPeriod: 0,
+      connectTimeout: 5000,
     });
     return client.on('error', () => {});
   }

@@ -24,7 +24,10 @@ describe('the overview', () => {
   it('has each accelerator once: in use, free or out of service', () => {
     expect(useOf(gpus)).toEqual({ inUse: 5, free: 3, outOfService: 2, all: 10 });
     expect(totalOf([useOf(gpus), useOf(boards)])).toEqual({
-      ...{ inUse: 5, free: 4, outOfService: 6, all: 15 },
+      inUse: 5,
+      free: 4,
+      outOfService: 6,
+      all: 15,
     });
   });
 

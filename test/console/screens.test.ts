@@ -26,7 +26,10 @@ const time = '2026-11-23T01:00:00+00:00';
 describe('the action of an incident', () => {
   const device = 'a1a8698a-bef9-50dd-afa1-c5e8814ac6db' as Device['uuid'];
   const work = {
-    ...{ kind: 'release', hostname: 'cmp1', handles: ['h'], startedAt: time },
+    kind: 'release',
+    hostname: 'cmp1',
+    handles: ['h'],
+    startedAt: time,
     quarantine: 'The host did not confirm the cleaning.',
   } as unknown as Parameters<typeof workIncident>[0];
   const found = { provider: 'p', stored: '1 FPGA', placement: '', host: '' };
@@ -196,7 +199,11 @@ describe('a profile while it is typed', () => {
 
   it('that is stored is edited as it is', () => {
     const stored = {
-      ...{ uuid: 'a', name: 'fpga', description: null, projects: null, revision: 1 },
+      uuid: 'a',
+      name: 'fpga',
+      description: null,
+      projects: null,
+      revision: 1,
       groups: [{ 'resources:FPGA': '1', 'accel:function_name': 'a.b' }],
     };
     expect(toRequest(toDraft(stored))).toEqual({ name: 'fpga', groups: stored.groups });
@@ -273,12 +280,23 @@ describe('the connection', () => {
 
 describe('the components of a device', () => {
   const program: Firmware['programs'][number] = {
-    ...{ what: 'bmc', image_uuid: 'i', version: '2.0', state: 'failed', reason: 'write: EIO' },
-    ...{ percent: null, evidence: null, requested_by: 'u', requested_at: time },
+    what: 'bmc',
+    image_uuid: 'i',
+    version: '2.0',
+    state: 'failed',
+    reason: 'write: EIO',
+    percent: null,
+    evidence: null,
+    requested_by: 'u',
+    requested_at: time,
   };
   const component = { version: '1.0', date: null, digest: null };
   const firmware: Firmware = {
-    ...{ device_uuid: 'd', hostname: 'cmp1', model: '8086:0b30', status: 'enabled', health: null },
+    device_uuid: 'd',
+    hostname: 'cmp1',
+    model: '8086:0b30',
+    status: 'enabled',
+    health: null,
     components: [
       { name: 'bmc', ...component, baseline: '2.0' },
       { name: 'shell', ...component, baseline: '1.0' },

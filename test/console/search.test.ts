@@ -39,7 +39,9 @@ function anApi(answers: Readonly<Record<string, unknown>>): Api & { readonly ask
 }
 
 const looking = (api: Api, isOperator = true) => ({
-  ...{ api, isOperator, signal: new AbortController().signal },
+  api,
+  isOperator,
+  signal: new AbortController().signal,
 });
 const shown = (found: Awaited<ReturnType<typeof findId>>) =>
   found.map(({ kind, href }) => `${kind} ${href}`);

@@ -19,7 +19,10 @@ export async function openDoor(
     const { method, url, headers } = incoming;
     const onward = request(
       {
-        ...{ host: '127.0.0.1', port: emulator.port, method, path: url },
+        host: '127.0.0.1',
+        port: emulator.port,
+        method,
+        path: url,
         headers: { ...headers, host: new URL(to).host },
       },
       (answer) => {

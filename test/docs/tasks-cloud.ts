@@ -44,8 +44,13 @@ function gpu(address: string, handles: number, given: { readonly health?: string
   const since = new Date(Date.now()).toISOString();
   const { health: reason } = given;
   return aDevice({
-    ...{ address, driver: 'gpu_vf', type: 'GPU', vendor: '0x8086', product: '0x56c0' },
-    ...{ model: 'Flex 170', provider_suffix: address },
+    address,
+    driver: 'gpu_vf',
+    type: 'GPU',
+    vendor: '0x8086',
+    product: '0x56c0',
+    model: 'Flex 170',
+    provider_suffix: address,
     offers: {
       resource_class: 'VGPU',
       traits: [],
@@ -60,8 +65,12 @@ function gpu(address: string, handles: number, given: { readonly health?: string
 }
 
 const fpga = aDevice({
-  ...{ address: '0000:af:00.0', driver: 'pci', vendor: '0x8086', product: '0x0b2b' },
-  ...{ model: 'PAC D5005', provider_suffix: 'Fpga' },
+  address: '0000:af:00.0',
+  driver: 'pci',
+  vendor: '0x8086',
+  product: '0x0b2b',
+  model: 'PAC D5005',
+  provider_suffix: 'Fpga',
   offers: { resource_class: 'FPGA', traits: [], attach_handles: [aHandle(1, 'PCI')] },
 });
 
@@ -142,17 +151,17 @@ export async function startCloud(): Promise<Cloud> {
     'A GPU failed': { ...common, DEVICE: device, SERVER: servers.april },
     'Who had this card in March?': {
       ...common,
-      ...{
-        DEVICE: device,
-        HANDLE: handle.uuid,
-        SERVER: servers.march,
-        ARQ: arq,
-        OTHER_SERVER: servers.later,
-      },
+      DEVICE: device,
+      HANDLE: handle.uuid,
+      SERVER: servers.march,
+      ARQ: arq,
+      OTHER_SERVER: servers.later,
     },
     'A host is gone for good': {
       ...common,
-      ...{ DEVICE: lost?.uuid ?? '', SERVER: servers.lost, BOOT: bootId },
+      DEVICE: lost?.uuid ?? '',
+      SERVER: servers.lost,
+      BOOT: bootId,
     },
     'A project wants 40 vGPUs': common,
   };

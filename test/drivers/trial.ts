@@ -95,7 +95,10 @@ export class Trial {
     const files = stepped(openStateFiles(this.#directory), faulty);
     const checkpoint = await openCheckpoint({ files, bootId: this.#bootId, log: this.log });
     const guards = openGuards({
-      ...{ sysfs, hardware, proc: openProc(this.proc.root), ownPid: '4711' },
+      sysfs,
+      hardware,
+      proc: openProc(this.proc.root),
+      ownPid: '4711',
       offeredBefore: await openOfferedBefore(openStateFiles(this.#directory), this.log),
       readDomains: openDomains({ path: this.domains.path, isNamed: false }),
     });
@@ -104,8 +107,14 @@ export class Trial {
       throw new Error(`The settings are refused: ${JSON.stringify(configured.faults)}`);
     }
     const driver = configured.create({
-      ...{ sysfs, hardware, guards, clock: this.#clock, log: this.log },
-      ...{ directory: this.directory, thing: this.thing, bootId: this.#bootId },
+      sysfs,
+      hardware,
+      guards,
+      clock: this.#clock,
+      log: this.log,
+      directory: this.directory,
+      thing: this.thing,
+      bootId: this.#bootId,
       isPrepared: (uuid) => checkpoint.prepared(uuid) !== undefined,
       prepared: () => preparedBy(checkpoint, this.fixture.module.name),
     });
@@ -125,7 +134,9 @@ export class Trial {
     this.faulty = faulty;
     this.#checkpoint = checkpoint;
     this.#discover = createDiscovery({
-      ...{ drivers: [this.driver, neighbour], clock: this.#clock, log: this.log },
+      drivers: [this.driver, neighbour],
+      clock: this.#clock,
+      log: this.log,
     });
     await recoverHandles({ checkpoint, drivers: [this.driver], log: this.log });
   }
@@ -172,13 +183,17 @@ export class Trial {
     const action = verb === 'prepare' ? 'prepare' : 'release';
     return await runSteps(
       {
-        ...{ drivers: [this.driver], clock: this.#clock, log: this.log },
+        drivers: [this.driver],
+        clock: this.#clock,
+        log: this.log,
         checkpoint: this.#checkpoint,
         components: await openComponentRecords(openStateFiles(this.#directory), this.log),
         downloads: createDownloads(join(this.#directory, 'images'), this.log),
       },
       {
-        ...{ jobId: id, execution: '1', stop: new AbortController().signal },
+        jobId: id,
+        execution: '1',
+        stop: new AbortController().signal,
         job: { action, steps: [step] },
         onProgress: () => {},
       },
@@ -226,8 +241,13 @@ export const neighbour: Driver = {
   discover: async () => ({
     devices: {
       'ffff:ff:1f.0': {
-        ...{ address: 'ffff:ff:1f.0', driver: 'neighbour', type: 'NIC', model: '' },
-        ...{ vendor: '8086', product: '0000', regions: [] },
+        address: 'ffff:ff:1f.0',
+        driver: 'neighbour',
+        type: 'NIC',
+        model: '',
+        vendor: '8086',
+        product: '0000',
+        regions: [],
       },
     },
   }),

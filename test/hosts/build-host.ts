@@ -29,7 +29,10 @@ function addFunction({ tree, ...host }: GuardedHost, fn: RecordedFunction, hasGr
   const [vendor, product] = ids.split(':') as [string, string];
   const { below, physical, group, vfs } = values;
   tree.addFunction({
-    ...{ address, vendor, product, classCode },
+    address,
+    vendor,
+    product,
+    classCode,
     subsystem: values.subsystem ?? '0000:0000',
     driver: values.driver,
     revision: values.rev ?? '00',

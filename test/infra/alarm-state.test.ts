@@ -5,7 +5,11 @@ import { type AlarmOfTemplate, type Sample, stateOf } from '#test/support/aws/al
 
 const of = (values: readonly number[], given: Partial<Sample> = {}): Sample[] =>
   values.map((value) => ({
-    ...{ namespace: 'N', name: 'M', dimensions: { a: '1', b: '2' }, value, at: 60_000 },
+    namespace: 'N',
+    name: 'M',
+    dimensions: { a: '1', b: '2' },
+    value,
+    at: 60_000,
     ...given,
   }));
 const alarm: AlarmOfTemplate = {

@@ -67,7 +67,8 @@ describe('a deployment with a domain', () => {
       DomainName: 'accelerator.cloud.test',
       DomainNameConfigurations: [
         {
-          ...{ CertificateArn: certificateArn, EndpointType: 'REGIONAL' },
+          CertificateArn: certificateArn,
+          EndpointType: 'REGIONAL',
           IpAddressType: 'dualstack',
         },
       ],

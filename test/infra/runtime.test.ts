@@ -111,7 +111,8 @@ describe('an event of the HTTP API', () => {
   it('with a body in base64 is understood', async () => {
     const profile = [{ name: 'encoded', groups: [{ 'resources:FPGA': '1' }] }];
     const { statusCode, body } = await ask('device-profiles', {
-      ...{ method: 'POST', path: '/accelerator/v2/device_profiles' },
+      method: 'POST',
+      path: '/accelerator/v2/device_profiles',
       headers: { 'content-type': 'application/json; charset=utf-8' },
       body: Buffer.from(JSON.stringify(profile)).toString('base64'),
       isBase64Encoded: true,
@@ -121,14 +122,17 @@ describe('an event of the HTTP API', () => {
 
   it('with a repeated parameter, which the gateway joins, is refused by its name', async () => {
     const { statusCode, body } = await ask('devices', {
-      ...{ method: 'GET', path: '/accelerator/v2/devices', rawQueryString: 'limit=1&limit=2' },
+      method: 'GET',
+      path: '/accelerator/v2/devices',
+      rawQueryString: 'limit=1&limit=2',
     });
     expect([statusCode, body]).toEqual([400, expect.stringContaining('limit')]);
   });
 
   it('with two service tokens, which the gateway joins, is refused', async () => {
     const { statusCode } = await ask('accelerator-requests', {
-      ...{ method: 'GET', path: '/accelerator/v2/accelerator_requests' },
+      method: 'GET',
+      path: '/accelerator/v2/accelerator_requests',
       headers: { 'x-service-token': 'nova-token,nova-token' },
     });
     expect(statusCode).toBe(401);
@@ -152,15 +156,22 @@ describe('a batch of messages', () => {
     'host-jobs': JSON.stringify({ kind: 'release', release_id: nothing }),
     'host-presence': aws.presenceBody(thing, 'connected'),
     'late-events': JSON.stringify({
-      ...{ type: 'Handle quarantined', at: 1 },
+      type: 'Handle quarantined',
+      at: 1,
       detail: {
-        ...{ version: 1, id: nothing, stage: 'test', reason: 'a test' },
-        ...{ handle_uuid: nothing, provider_uuid: nothing },
+        version: 1,
+        id: nothing,
+        stage: 'test',
+        reason: 'a test',
+        handle_uuid: nothing,
+        provider_uuid: nothing,
       },
     }),
     'job-events': aws.jobEventBody(thing, `test-release-${nothing}`),
     'inventory-reports': JSON.stringify({
-      ...{ thing: 'test:cmp2', topic: 'any', received_at: Date.now() },
+      thing: 'test:cmp2',
+      topic: 'any',
+      received_at: Date.now(),
       payload: Buffer.from(JSON.stringify(report)).toString('base64'),
     }),
   };

@@ -204,7 +204,8 @@ describe('settings given in code', () => {
     expect(here?.[0]).toMatch(/logRetentionDays: .*domainName: .*did you mean keepData/);
     expect(here?.[0]).toBe(there?.[0]);
     expect(here?.[1]).toBe('the property settings of CyborgStack.');
-    expect(() => parseSettings({ ...least, ...{ password: 'secret' } })).toThrow(/Secrets Manager/);
+    const secret = { password: 'secret' };
+    expect(() => parseSettings({ ...least, ...secret })).toThrow(/Secrets Manager/);
   });
 
   it('may refer to resources of other stacks, where an id or an ARN is asked for', () => {

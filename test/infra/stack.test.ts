@@ -193,7 +193,8 @@ describe('the staging bucket', () => {
 describe('streams', () => {
   const patterns = { changes: followedChanges, announcements: announcedChanges };
   const readers = streamConsumers.map((name) => ({
-    ...{ name, sources: sourcesOf(name) },
+    name,
+    sources: sourcesOf(name),
     streamed: tables
       .filter((row) => row.hasStream && patterns[name][row.name].length > 0)
       .map((row) => `${stage}-${row.name}`),

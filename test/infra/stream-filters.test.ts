@@ -253,7 +253,8 @@ describe('the filters of the streams', () => {
         before: handleRow(aStoredHandle({ locality: { numa: 0 } })),
         after: {
           ...handleRow(aStoredHandle({ locality: { numa: 0 } })),
-          ...{ arq_uuid: 'arq-1', instance_uuid: 'instance-1' },
+          arq_uuid: 'arq-1',
+          instance_uuid: 'instance-1',
         },
       },
     ];

@@ -66,7 +66,9 @@ async function deliver(away: Away, awaySeconds: number): Promise<number> {
   });
   for (let attempt = 1; attempt <= 1000; attempt += 1) {
     const record = {
-      ...{ messageId: 'm', receiptHandle: 'r', body: JSON.stringify({ provider_uuid: provider }) },
+      messageId: 'm',
+      receiptHandle: 'r',
+      body: JSON.stringify({ provider_uuid: provider }),
       attributes: { ApproximateReceiveCount: `${attempt}` },
     };
     const event = { Records: [record] } as unknown as SQSEvent;

@@ -72,7 +72,10 @@ describe('EventBridge receives an event', () => {
     const instanceUuid = instanceOf(2);
     const bindId = 'bbbbbbbb-0000-4000-8000-000000000001' as const;
     const binding = aBinding({
-      ...{ instanceUuid, bindId: bindId as never, state: 'BindStarted', arqUuids: [uuid] },
+      instanceUuid,
+      bindId: bindId as never,
+      state: 'BindStarted',
+      arqUuids: [uuid],
       startedAt: new Date().toISOString(),
     });
     const target = aTarget({ arqUuid: uuid, instanceUuid });

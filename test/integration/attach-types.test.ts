@@ -23,7 +23,8 @@ import { startWorld } from '#test/support/world.ts';
 
 const host = 'cmp1';
 const offering = (type: 'MDEV' | 'TEST_PCI') => ({
-  ...{ resource_class: 'FPGA', traits: [] },
+  resource_class: 'FPGA',
+  traits: [],
   attach_handles: [1, 2].map((index) => {
     const { info } = aHandle(index, type);
     return { type, info: type === 'MDEV' ? { ...info, asked_type: 'fake-1' } : info };
@@ -31,7 +32,9 @@ const offering = (type: 'MDEV' | 'TEST_PCI') => ({
 });
 
 const mdevs = aDevice({
-  ...{ address: '0000:0d:00.0', provider_suffix: 'Mdevs', offers: offering('MDEV') },
+  address: '0000:0d:00.0',
+  provider_suffix: 'Mdevs',
+  offers: offering('MDEV'),
   regions: [{ name: 'r0', kind: 'partition', ...offering('TEST_PCI') }],
 });
 

@@ -24,11 +24,16 @@ const otherNode = '00000000-0000-4000-8000-00000000c0df';
 const card = '0000:3b:00.0';
 
 const offering = (attach_handles: NonNullable<ReportedDevice['offers']>['attach_handles']) => ({
-  ...{ resource_class: 'CUSTOM_VF', traits: [], attach_handles },
+  resource_class: 'CUSTOM_VF',
+  traits: [],
+  attach_handles,
 });
 
 const onCard = (device: string, fn: string) => ({
-  ...{ domain: '0000', bus: '3b', device, function: fn },
+  domain: '0000',
+  bus: '3b',
+  device,
+  function: fn,
 });
 
 /** Two virtual functions of a card, a third one with an mdev, and a fourth one in a region. */

@@ -157,7 +157,9 @@ describe('a reader', () => {
       eventID: `paged-${index}`,
       dynamodb: {
         NewImage: marshall({
-          ...{ pk: `DELETED#${index}`, names: ['paged'], at: time },
+          pk: `DELETED#${index}`,
+          names: ['paged'],
+          at: time,
           by: index % 2 === 0 ? 'user:even' : 'user:odd',
         }),
       },

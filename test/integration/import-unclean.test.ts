@@ -52,8 +52,11 @@ const cleaned = {
 const inOtherParts = { ...fpga, offers: { ...offers, attach_handles: others } };
 
 const operator: Caller = {
-  ...{ userId: 'operator', projectId: 'admin', roles: ['admin'] },
-  ...{ requestId: 'req-1', hasServiceToken: false },
+  userId: 'operator',
+  projectId: 'admin',
+  roles: ['admin'],
+  requestId: 'req-1',
+  hasServiceToken: false,
 };
 const world = perFile(startWorld);
 let deps: ConsumerDeps;

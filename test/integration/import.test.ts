@@ -135,8 +135,12 @@ describe('an import from Cyborg', () => {
     expect(await states()).toEqual(['claimed', 'claimed', 'restored', 'restored']);
     expect((await world.arqsOf(serverOf(1))).json.arqs).toMatchObject([
       {
-        ...{ uuid: arqOf(1), state: 'Bound', device_rp_uuid: provider, hostname: cyborgHost },
-        ...{ attach_handle_type: 'TEST_PCI', project_id: project },
+        uuid: arqOf(1),
+        state: 'Bound',
+        device_rp_uuid: provider,
+        hostname: cyborgHost,
+        attach_handle_type: 'TEST_PCI',
+        project_id: project,
         attach_handle_info: { domain: '0000', bus: '0c', device: '0', function: '1' },
       },
     ]);

@@ -69,8 +69,12 @@ async function storeProvider({ name, handles, handle = () => ({}), ...given }: P
   const rows = uuids.sort().map((each, index) => {
     const { arq_uuid, instance_uuid, ...own } = handle(index);
     const row = handleRow({
-      ...{ uuid: each as HandleUuid, providerUuid: uuid, epoch: Date.now(), isGone: false },
-      ...{ ...aHandle(index), ...own },
+      uuid: each as HandleUuid,
+      providerUuid: uuid,
+      epoch: Date.now(),
+      isGone: false,
+      ...aHandle(index),
+      ...own,
     });
     return { ...row, ...(arq_uuid && { arq_uuid, instance_uuid }) };
   });
@@ -87,7 +91,7 @@ async function bind(
 ) {
   instances += 1;
   const instanceUuid = derivedUuid('instance', `${instances}`) as InstanceUuid;
-  const own = { ...{ ...deps, random: () => from }, settings: { ...deps.settings, attachTypes } };
+  const own = { ...deps, random: () => from, settings: { ...deps.settings, attachTypes } };
   const arqs = await createArqs(own, nova, profile);
   const target = { hostname: 'cmp1', providerUuid: provider, instanceUuid };
   const targets = arqs.map(({ uuid }) => ({ ...target, arqUuid: uuid }));
@@ -122,7 +126,8 @@ describe('a bind to a provider with 4,096 handles', () => {
 
   it('finds the last free handle, wherever it starts', async () => {
     const { uuid, handleUuids } = await storeProvider({
-      ...{ name: 'cmp1_Full', handles: 4096 },
+      name: 'cmp1_Full',
+      handles: 4096,
       handle: (index) => (index === 1500 ? {} : claimed),
     });
     for (const from of [0, 0.36, 0.37, 0.999]) {
@@ -139,7 +144,8 @@ describe('a bind to a provider with 4,096 handles', () => {
 
   it('takes as many handles as the instance has ARQs for the provider', async () => {
     const { uuid, handleUuids } = await storeProvider({
-      ...{ name: 'cmp1_Two', handles: 600 },
+      name: 'cmp1_Two',
+      handles: 600,
       handle: (index) => (index === 3 || index === 590 ? {} : claimed),
     });
     const { held } = await bind(uuid, { profile: 'two' });
@@ -148,7 +154,8 @@ describe('a bind to a provider with 4,096 handles', () => {
 
   it('takes a free handle although it meets releasing ones first', async () => {
     const { uuid, handleUuids } = await storeProvider({
-      ...{ name: 'cmp1_Releasing', handles: 600 },
+      name: 'cmp1_Releasing',
+      handles: 600,
       handle: (index) => (index === 7 ? {} : { release: derivedUuid('release', '1') as ReleaseId }),
     });
     expect((await bind(uuid)).held).toEqual([handleUuids[7]]);
@@ -169,7 +176,9 @@ describe('a bind is refused, wherever it starts,', () => {
 
   it('if any handle of the provider has another type than the hypervisors take', async () => {
     const { uuid } = await storeProvider({
-      ...{ name: 'cmp1_Mixed', handles: 200, attachTypes: ['TEST_PCI', 'MDEV'] },
+      name: 'cmp1_Mixed',
+      handles: 200,
+      attachTypes: ['TEST_PCI', 'MDEV'],
       handle: (index) => (index === 100 ? { type: 'MDEV' } : {}),
     });
     for (const from of starts) {
@@ -180,7 +189,9 @@ describe('a bind is refused, wherever it starts,', () => {
 
   it('if any handle of a reconfigurable region is in quarantine', async () => {
     const { uuid } = await storeProvider({
-      ...{ name: 'cmp1_Region', handles: 200, region: 'r' },
+      name: 'cmp1_Region',
+      handles: 200,
+      region: 'r',
       regionKind: 'reconfigurable-region',
       handle: (index) => (index === 100 ? { quarantine: 'not cleaned' } : {}),
     });

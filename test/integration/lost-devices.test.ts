@@ -36,9 +36,12 @@ async function report(units: Units = [], functions: readonly number[] = [1]) {
   minutes += 5;
   const seen = { at: new Date(Date.now() + minutes * 60_000).toISOString(), units };
   const device = aDevice({
-    ...{ address: slot, provider_suffix: undefined, type: 'SSD' },
+    address: slot,
+    provider_suffix: undefined,
+    type: 'SSD',
     offers: {
-      ...{ resource_class: 'CUSTOM_NVME', traits: [] },
+      resource_class: 'CUSTOM_NVME',
+      traits: [],
       attach_handles: functions.map((each) => aHandle(each, 'PCI')),
     },
     ...(units.length > 0 && { seen_attachments: seen }),
@@ -67,7 +70,9 @@ it('is an incident with the command that ends it, until the server has the devic
   await report([{ unit, instance_uuid: instance, is_attached: false, since }]);
   expect(await ask()).toMatchObject([
     {
-      ...{ hostname: host, instance_uuid: instance, since: '2026-11-01T00:00:00+00:00' },
+      hostname: host,
+      instance_uuid: instance,
+      since: '2026-11-01T00:00:00+00:00',
       reason: `The device at ${slot} is bound to server ${instance}, which runs without it (${unit}).`,
       next_step: expect.stringContaining(`openstack server reboot --hard ${instance}`),
       runbook: 'docs/operations.md#a-server-without-its-device',
@@ -75,7 +80,10 @@ it('is an incident with the command that ends it, until the server has the devic
     },
   ]);
   const measured = measureHost(await world.deps.store.inventory.host(host), [], {
-    ...{ profiles: [], baselines: [], attachTypes: undefined, nowMs: Date.now() },
+    profiles: [],
+    baselines: [],
+    attachTypes: undefined,
+    nowMs: Date.now(),
   });
   expect(measured).toContainEqual(
     expect.objectContaining({ metric: 'cyborg_incidents', labels: ['device-not-attached'] }),
@@ -94,7 +102,9 @@ it('is an incident while the device of a server is gone from its host', async ()
   const [incident, ...others] = await ask();
   expect(others).toEqual([]);
   expect(incident).toMatchObject({
-    ...{ hostname: host, instance_uuid: instance, project_id: expect.any(String) },
+    hostname: host,
+    instance_uuid: instance,
+    project_id: expect.any(String),
     since: expect.any(String),
     reason: `The device at ${slot} is gone from its host, and server ${instance} has lost it (${unit}).`,
     next_step: expect.stringContaining(`openstack server reboot --hard ${instance}`),

@@ -60,7 +60,9 @@ it('is read from the kept claims', async () => {
   const claims = [{ handleUuid: 'kept', since, projectId: 'other', resourceClass: 'FPGA' }];
   const hosts = Array.from({ length: 21 }, (_, index) => ({ hostname: nameOf(index), claims: [] }));
   await measuredClaims.put({
-    ...{ after: '', upTo: '~', at: new Date().toISOString() },
+    after: '',
+    upTo: '~',
+    at: new Date().toISOString(),
     hosts: [...hosts, { hostname: nameOf(21), claims }],
   });
   const { measured } = await lasting();

@@ -29,7 +29,8 @@ beforeEach(() => {
 
 const hostOf = (letter: string) => `cmp${round}${letter}`;
 const depsNow = (given: Partial<ConsumerDeps> = {}): ConsumerDeps => ({
-  ...{ ...world.deps, ...given },
+  ...world.deps,
+  ...given,
   clock: () => Date.now() + minutes * minuteMs,
 });
 

@@ -51,7 +51,12 @@ function aCard(card: ReportedCard, given: Partial<ReportedDevice> = {}): Reporte
   const { identity = gpuIds, ...rest } = card ?? {};
   const [vendor = '', product = ''] = identity.slice(0, 9).split(':');
   return aDevice({
-    ...{ address: slot, provider_suffix: undefined, driver: 'pci', type: 'GPU', vendor, product },
+    address: slot,
+    provider_suffix: undefined,
+    driver: 'pci',
+    type: 'GPU',
+    vendor,
+    product,
     offers: { resource_class: 'PGPU', traits: [], attach_handles: [aHandle(1, 'PCI')] },
     ...(card && { card: { identity, since: offeredAt, ...rest } }),
     ...given,
@@ -128,7 +133,8 @@ describe('another card at the address of an offered device', () => {
   it('is refused in a report that comes twice, and in one that comes late', async () => {
     await report({});
     const other = aReport([aCard({ identity: ssdIds, since: lostAt })], {
-      ...{ sequence: 1_000, not_offered: [] },
+      sequence: 1_000,
+      not_offered: [],
     });
     const apply = (each: InventoryReport) => applyReport(world.deps, host, each, Date.now());
     await apply(other);
@@ -234,7 +240,8 @@ describe('an agent that has lost its state', () => {
     const { devices, notOffered } = await createDiscovery({
       drivers: [pci.create(context)],
       describeCards: createDescribeCards({ ...context, confirmations }),
-      ...{ clock: systemClock, log: silentLog },
+      clock: systemClock,
+      log: silentLog,
     })();
     await world.report(
       host,

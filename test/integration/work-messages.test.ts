@@ -84,7 +84,8 @@ it('goes to the host, creates no job, and is looked after', async () => {
     },
   ]);
   await answer(`${stage}:cmp1`, {
-    ...{ job_id: sent[0]?.message.job_id ?? '', status: 'SUCCEEDED' },
+    job_id: sent[0]?.message.job_id ?? '',
+    status: 'SUCCEEDED',
     details: {},
   });
   expect(await isReleasing()).toBe(false);
@@ -117,7 +118,8 @@ it('that fails puts the handle into quarantine', async () => {
   const release = await deletedServer();
   await startRelease(cmp1.deps, release);
   await answer(`${stage}:cmp1`, {
-    ...{ job_id: `${stage}-release-${release}`, status: 'FAILED' },
+    job_id: `${stage}-release-${release}`,
+    status: 'FAILED',
     details: { reason: 'EBUSY' },
   });
   expect((await cmp1.handles()).flatMap(({ quarantine }) => quarantine ?? [])).toEqual(['EBUSY']);

@@ -72,9 +72,16 @@ const hardware = [
 ];
 /** The NVMe controller, which QEMU's monitor can remove and add again. */
 export const nvmeController = {
-  ...{ driver: 'nvme', id: 'controller', serial: 'kernel-suite', bus: 'slot1' },
-  ...{ subsys: 'subsystem', max_ioqpairs: 10, msix_qsize: 12 },
-  ...{ sriov_max_vfs: 4, sriov_vq_flexible: 8, sriov_vi_flexible: 4 },
+  driver: 'nvme',
+  id: 'controller',
+  serial: 'kernel-suite',
+  bus: 'slot1',
+  subsys: 'subsystem',
+  max_ioqpairs: 10,
+  msix_qsize: 12,
+  sriov_max_vfs: 4,
+  sriov_vq_flexible: 8,
+  sriov_vi_flexible: 4,
 };
 const nvme = Object.entries(nvmeController)
   .map(([key, value]) => (key === 'driver' ? value : `${key}=${value}`))

@@ -83,8 +83,12 @@ export class Stage {
   async boot(added: readonly string[] = []): Promise<void> {
     const { group, image, hosts, directory, qemu = installedQemu } = this.#options;
     this.#machine = await startMachine({
-      ...{ image, qemu, networkCard: group.networkCard === true, numa: group.numa === true },
-      ...{ hypervisor: group.hypervisor, added },
+      image,
+      qemu,
+      networkCard: group.networkCard === true,
+      numa: group.numa === true,
+      hypervisor: group.hypervisor,
+      added,
       disks: this.#disks,
       log: join(directory, `${group.name}.log`),
       ...(hosts && group.hostname && { broker: hosts.brokerPort, images: hosts.imagesPort }),

@@ -11,7 +11,8 @@ let client: EventBridgeClient;
 
 const engine = perFile(() =>
   startEvents({
-    ...{ host: '127.0.0.1', port: 0 },
+    host: '127.0.0.1',
+    port: 0,
     onEvent: (event) => void delivered.push(event),
     fails: (entry) => fails(entry),
   }),

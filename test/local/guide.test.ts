@@ -7,7 +7,10 @@ import { staticTokens } from '#local/openstack/keystone/catalog.ts';
 import { type Layout, type PortName, portNames } from '#local/process/layout.ts';
 
 const layout = (...replaced: readonly PortName[]): Layout => ({
-  ...{ stage: 'dev', directory: '/state', logDirectory: '/state/logs', replaced },
+  stage: 'dev',
+  directory: '/state',
+  logDirectory: '/state/logs',
+  replaced,
   ports: Object.fromEntries(portNames.map((name, at) => [name, 17_000 + at])) as Layout['ports'],
 });
 const cloud = { KEYSTONE_URL: 'http://cloud:5000/v3', NOVA_URL: 'http://cloud:8774/v2.1' };

@@ -161,10 +161,14 @@ it('receives once the queues are up, if they are down when it starts', async () 
   const client = sqsAt(absent.url);
   const bodies: string[] = [];
   const poller = startQueuePoller({
-    ...{ sqs: client, queueUrl: `${absent.url}/000000000000/late`, log },
-    ...{ batchSize: 10, concurrencyMax: 1 },
+    sqs: client,
+    queueUrl: `${absent.url}/000000000000/late`,
+    log,
+    batchSize: 10,
+    concurrencyMax: 1,
     consumer: {
-      ...{ name: 'consumer', timeoutSeconds: 5 },
+      name: 'consumer',
+      timeoutSeconds: 5,
       handler: async (event) => void bodies.push(...bodiesOf(event)),
     },
   });

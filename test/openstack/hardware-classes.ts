@@ -62,7 +62,9 @@ export const hardwareClasses: Readonly<Record<string, HardwareClass>> = {
     settings: {
       cards: [
         {
-          ...{ addresses: [card], virtual_functions: 2, bind_to: 'vfio-pci' },
+          addresses: [card],
+          virtual_functions: 2,
+          bind_to: 'vfio-pci',
           physical_network: 'physnet1',
         },
       ],

@@ -64,7 +64,9 @@ async function deliverUnreadable(name: StreamConsumerName): Promise<void> {
     return;
   }
   const announcer = {
-    ...{ stage, log: silentLog, deadLetter },
+    stage,
+    log: silentLog,
+    deadLetter,
     history: { write: async () => {} },
     events: { put: async () => [] },
     metrics: noMetrics,

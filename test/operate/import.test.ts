@@ -24,7 +24,9 @@ beforeAll(async () => {
   const { placement } = world.deps.clients;
   await placement.createProvider({ uuid: node, name: cyborgHost });
   await placement.createProvider({
-    ...{ uuid: cyborgProvider, name: cyborgProviderName, parentUuid: node },
+    uuid: cyborgProvider,
+    name: cyborgProviderName,
+    parentUuid: node,
   });
   await placement.putInventories(cyborgProvider, 0, { FPGA: { total: 4, max_unit: 4 } });
 });

@@ -258,8 +258,12 @@ describe('a verb that shows one', () => {
   it('shows the capacity of a whole cloud with the time of its measurement', async () => {
     const hosts = [{ hostname: 'cmp1', fits: 4, stopped_by: [] }];
     const body = {
-      ...{ profile: 'gpu', measured_at: '2026-11-22T00:00:00.000Z', fits: 4, hosts },
-      ...{ stopped_by: [], total: { fits: 900, hosts: 300, stopped_by: [] } },
+      profile: 'gpu',
+      measured_at: '2026-11-22T00:00:00.000Z',
+      fits: 4,
+      hosts,
+      stopped_by: [],
+      total: { fits: 900, hosts: 300, stopped_by: [] },
     };
     cloud.answer({ status: 200, body });
     expect((await call(['capacity', 'gpu'])).out).toMatch(

@@ -40,8 +40,13 @@ it('is a tree of places, with the server that holds a unit', async () => {
     unit,
     {
       ...unit,
-      ...{ attach_handle_uuid: 'h2', address: '0000:12:00.0', numa: 1, switch: null },
-      ...{ state: 'claimed', instance_uuid: 's1', ...pair },
+      attach_handle_uuid: 'h2',
+      address: '0000:12:00.0',
+      numa: 1,
+      switch: null,
+      state: 'claimed',
+      instance_uuid: 's1',
+      ...pair,
     },
   ]);
   expect(exitCode).toBe(0);

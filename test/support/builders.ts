@@ -133,8 +133,12 @@ export function aTarget(given: Partial<BindTarget> = {}): BindTarget {
 /** The end of a host's job, as AWS IoT tells of it. */
 export function aJobEnd(jobId: string, given: Partial<JobEvent> = {}): JobEvent {
   return {
-    ...{ eventType: 'JOB_EXECUTION', jobId, operation: 'succeeded' },
-    ...{ thingArn: 'arn', timestamp: 1, ...given },
+    eventType: 'JOB_EXECUTION',
+    jobId,
+    operation: 'succeeded',
+    thingArn: 'arn',
+    timestamp: 1,
+    ...given,
   };
 }
 

@@ -198,7 +198,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     asNova,
     arqsOf: (instance) =>
       ask('GET', `${arqsPath}?instance=${instance}`, {
-        ...{ token: 'demo-token', serviceToken: 'nova-token' },
+        token: 'demo-token',
+        serviceToken: 'nova-token',
         headers: { 'User-Agent': 'nova-compute keystoneauth1/5.0.0' },
       }),
     deleteArqsOf: (instance) => asNova('DELETE', `${arqsPath}?instance=${instance}`),

@@ -22,8 +22,13 @@ export interface Iproute2Case {
 const linkDeps = (hardware: Hardware) => ({ hardware, sysfs: {} as Sysfs });
 const fn = { address: link.address } as PciFunction;
 const untouched = {
-  ...{ mac: '00:00:00:00:00:00', vlan: '0', max_tx_rate: 0, min_tx_rate: 0 },
-  ...{ spoof_check: true, trust: false, link_state: 'auto' },
+  mac: '00:00:00:00:00:00',
+  vlan: '0',
+  max_tx_rate: 0,
+  min_tx_rate: 0,
+  spoof_check: true,
+  trust: false,
+  link_state: 'auto',
 };
 const set = (name: string, ...args: readonly string[]): Iproute2Case => ({
   name: `set ${name}`,
@@ -37,7 +42,9 @@ export const iproute2Cases: readonly Iproute2Case[] = [
     name: 'link whose functions have no settings',
     act: (hardware) => readLink(linkDeps(hardware), fn, link.name),
     expected: {
-      ...{ name: link.name, isUp: true, hasCarrier: true },
+      name: link.name,
+      isUp: true,
+      hasCarrier: true,
       functions: new Map([
         [0, untouched],
         [1, untouched],
@@ -55,7 +62,10 @@ export const iproute2Cases: readonly Iproute2Case[] = [
     act: async (hardware) => (await readLink(linkDeps(hardware), fn, link.name)).functions.get(1),
     expected: {
       ...untouched,
-      ...{ mac: '02:11:22:33:44:55', vlan: '100 qos 3', spoof_check: false, trust: true },
+      mac: '02:11:22:33:44:55',
+      vlan: '100 qos 3',
+      spoof_check: false,
+      trust: true,
     },
   },
   set('trust', 'trust', 'on'),

@@ -39,21 +39,37 @@ function bytes(
 
 const controller = (unallocated: number) =>
   bytes(4096, {
-    ...{ 4: 'RECORDED-0001'.padEnd(20), 24: 'Recorded SSD'.padEnd(40), 64: '1.0'.padEnd(8) },
+    4: 'RECORDED-0001'.padEnd(20),
+    24: 'Recorded SSD'.padEnd(40),
+    64: '1.0'.padEnd(8),
     // CNTLID, OACS, FRMW, SANICAP, FNA.
-    ...{ 78: [4, 2], 256: [0x1e, 2], 260: [0x16, 1], 328: [0x7, 4], 524: [0x4, 1] },
+    78: [4, 2],
+    256: [0x1e, 2],
+    260: [0x16, 1],
+    328: [0x7, 4],
+    524: [0x4, 1],
     // UNVMCAP.
     296: [unallocated, 6],
   });
 const identity = {
-  ...{ serial: 'RECORDED-0001', model: 'Recorded SSD', firmware: '1.0', id: 4 },
-  ...{ sanitizeCapabilities: 7, commands: 0x1e, formatAttributes: 4, firmwareUpdates: 0x16 },
+  serial: 'RECORDED-0001',
+  model: 'Recorded SSD',
+  firmware: '1.0',
+  id: 4,
+  sanitizeCapabilities: 7,
+  commands: 0x1e,
+  formatAttributes: 4,
+  firmwareUpdates: 0x16,
 };
 
 /** FLBAS 1, FPI: 30 % remain; LBA formats of 512 and 4096 bytes. */
 const namespace = bytes(4096, {
-  ...{ 0: [1000, 6], 25: [1, 1], 26: [1, 1], 32: [0x80 | 30, 1] },
-  ...{ 130: [9, 1], 134: [12, 1] },
+  0: [1000, 6],
+  25: [1, 1],
+  26: [1, 1],
+  32: [0x80 | 30, 1],
+  130: [9, 1],
+  134: [12, 1],
 });
 
 function sanitizeLog(name: string, sstat: number, state: string): NvmeCase {
@@ -63,8 +79,11 @@ function sanitizeLog(name: string, sstat: number, state: string): NvmeCase {
     answers: { '02-81': bytes(512, { 0: [0x8000, 2], 2: [sstat, 2], 4: [0xc, 4] }) },
     act: readSanitizeLog,
     expected: {
-      ...{ state, percent: 50, isGloballyErased: (sstat & 0x100) !== 0 },
-      ...{ action: 4, isUnrestricted: true },
+      state,
+      percent: 50,
+      isGloballyErased: (sstat & 0x100) !== 0,
+      action: 4,
+      isUnrestricted: true,
     },
   };
 }

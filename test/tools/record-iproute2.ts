@@ -87,7 +87,9 @@ const prepare = ({ guest }: Stage) => prepareGuest(guest);
 const stage = new Stage({
   group: { name: 'iproute2', networkCard: true, prepare, scenarios: [] },
   hosts: undefined,
-  ...{ image: await ensureImage(cache), qemu: fetchNewerQemu(cache), directory },
+  image: await ensureImage(cache),
+  qemu: fetchNewerQemu(cache),
+  directory,
 });
 try {
   await stage.boot();

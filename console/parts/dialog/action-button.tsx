@@ -24,7 +24,9 @@ export function ActionButton({ action, onAnswer, isInRow = false }: ActionButton
       >
         {verb}
       </button>
-      {isOpen && <ActionDialog {...{ action, onAnswer }} onClose={() => setOpen(false)} />}
+      {isOpen && (
+        <ActionDialog action={action} onAnswer={onAnswer} onClose={() => setOpen(false)} />
+      )}
     </>
   );
 }

@@ -27,7 +27,8 @@ export function Field(props: FieldProps) {
         {!isRequired && type !== 'search' && <span class="optional"> (optional)</span>}
       </label>
       <input
-        {...{ id, name }}
+        id={id}
+        name={name}
         // Preact has a type for each kind of input, and none matters here.
         type={type as 'text'}
         defaultValue={props.onInput ? undefined : value}

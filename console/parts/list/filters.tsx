@@ -52,7 +52,7 @@ export function Filters(props: FiltersProps) {
             <Field
               key={name}
               label={titleOf(name)}
-              {...{ name }}
+              name={name}
               type={form === 'time' ? 'date' : 'search'}
               value={route.filters[name] ?? ''}
             />

@@ -25,9 +25,9 @@ export function ListScreen<Name extends ListScreenName>(props: ListScreenProps<N
   const fields = Object.keys(lists[name].columns) as ListField<Name>[];
   return (
     <Screen title={lists[name].screen}>
-      <Filters {...{ route }} filters={lists[name].filters} />
+      <Filters route={route} filters={lists[name].filters} />
       <LiveTable
-        {...{ list }}
+        list={list}
         row={name.replace(/s$/, '')}
         rows={list.rows}
         columns={columns?.(list) ?? listColumns(name, fields)}

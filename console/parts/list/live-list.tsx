@@ -86,9 +86,9 @@ export function PartialList({
   const shown = `These are the first ${counted(data.rows.length, row)}`;
   if (isFirst) return <Notice tone="information">{`${shown}; the rest is being read.`}</Notice>;
   const action = { title: 'Read on', run: more };
-  if (!data.failure) return <Notice tone="information" {...{ action }}>{`${shown}.`}</Notice>;
+  if (!data.failure) return <Notice tone="information" action={action}>{`${shown}.`}</Notice>;
   return (
-    <Notice tone="warning" {...{ action }}>
+    <Notice tone="warning" action={action}>
       {`${shown} only. The rest could not be read: ${data.failure.message}`}
     </Notice>
   );

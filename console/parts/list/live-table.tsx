@@ -19,8 +19,8 @@ export function LiveTable<Row, Shown>({ list, row, ...table }: LiveTableProps<Ro
   return (
     <>
       <Freshness live={list} subject={plural} />
-      <PartialList {...{ list, row }} />
-      {list.data && <Table {...{ name }} {...table} />}
+      <PartialList list={list} row={row} />
+      {list.data && <Table name={name} {...table} />}
     </>
   );
 }

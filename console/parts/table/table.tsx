@@ -45,7 +45,7 @@ export function Table<Row>(props: TableProps<Row>) {
           <thead>
             <tr>
               {columns.map((column) => (
-                <ColumnHead key={column.title} {...{ column, order }} onOrder={setOrder} />
+                <ColumnHead key={column.title} column={column} order={order} onOrder={setOrder} />
               ))}
             </tr>
           </thead>

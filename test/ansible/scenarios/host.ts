@@ -31,9 +31,13 @@ export function createHost(stage: Stage): Host {
       copyFileSync(certificates.server.authorityFile, join(folder, 'authorities.pem'));
       const at = '/etc/cyborg-agent';
       const settings = {
-        ...{ stage: 'test', hostname: 'cmp1.example', endpoint },
-        ...{ certificate: `${at}/certificate.pem`, key: `${at}/key.pem` },
-        ...{ ca: `${at}/authorities.pem`, drivers: ['fake'] },
+        stage: 'test',
+        hostname: 'cmp1.example',
+        endpoint,
+        certificate: `${at}/certificate.pem`,
+        key: `${at}/key.pem`,
+        ca: `${at}/authorities.pem`,
+        drivers: ['fake'],
       };
       writeFileSync(join(folder, 'agent.json'), JSON.stringify(settings));
       return folder;

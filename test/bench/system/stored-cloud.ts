@@ -135,19 +135,33 @@ function rowsOfHost(index: number, nowMs: number): Row[] {
   return [
     {
       ...hostKey(hostname),
-      ...{ boot_id, agent_version, epoch: 0, sequence: 1, last_received_ms: nowMs },
+      boot_id,
+      agent_version,
+      epoch: 0,
+      sequence: 1,
+      last_received_ms: nowMs,
       presence: { is_connected: true, at: since },
     },
     {
       ...hostSummaryKey(hostname),
-      ...{ kind: 'host', uuid: hostname, hostname, first_seen: since, boot_id, agent_version },
-      ...{ devices: 1, not_offered: 0, presence: connected },
+      kind: 'host',
+      uuid: hostname,
+      hostname,
+      first_seen: since,
+      boot_id,
+      agent_version,
+      devices: 1,
+      not_offered: 0,
+      presence: connected,
     },
     deviceRow(aStoredDevice({ uuid, hostname, providers: [provider] })),
     deployableRow(
       aDeployable({
-        ...{ uuid: derivedUuid('bench deployable', hostname) as DeployableUuid, hostname },
-        ...{ deviceUuid: uuid, providerUuid: provider, name: `${hostname}_FakeDevice` },
+        uuid: derivedUuid('bench deployable', hostname) as DeployableUuid,
+        hostname,
+        deviceUuid: uuid,
+        providerUuid: provider,
+        name: `${hostname}_FakeDevice`,
       }),
     ),
     ...Array.from({ length: handlesPerHost }, (_, handle) =>
@@ -166,10 +180,19 @@ function rowsOfHost(index: number, nowMs: number): Row[] {
 function release(index: number, atMs: number): HistoryRecord {
   const named = (name: string) => derivedUuid(`bench ${name}`, String(index));
   return {
-    ...{ id: named('record'), at: new Date(atMs).toISOString(), kind: 'handle.released' },
-    ...{ from: 'claimed', to: 'free', since: new Date(atMs - hourMs).toISOString() },
-    ...{ hostname: `host${String(index % 100).padStart(6, '0')}`, resourceClass: 'FPGA' },
-    ...{ handleUuid: named('handle'), arqUuid: named('arq'), instanceUuid: named('instance') },
-    ...{ projectId: `project-${index % 10}`, profileName: 'bench', requestId: `req-${index}` },
+    id: named('record'),
+    at: new Date(atMs).toISOString(),
+    kind: 'handle.released',
+    from: 'claimed',
+    to: 'free',
+    since: new Date(atMs - hourMs).toISOString(),
+    hostname: `host${String(index % 100).padStart(6, '0')}`,
+    resourceClass: 'FPGA',
+    handleUuid: named('handle'),
+    arqUuid: named('arq'),
+    instanceUuid: named('instance'),
+    projectId: `project-${index % 10}`,
+    profileName: 'bench',
+    requestId: `req-${index}`,
   };
 }

@@ -11,7 +11,8 @@ const otherProject = '8934fbea7b3f4685bd8ee7cf166a4c09';
 
 const patch = (instance: string, ...more: readonly object[]) => [
   ...bindPatch({
-    ...{ hostname: 'cmp1', device_rp_uuid: providerUuid('cmp1_FakeDevice') },
+    hostname: 'cmp1',
+    device_rp_uuid: providerUuid('cmp1_FakeDevice'),
     instance_uuid: instance,
   }),
   ...more,
@@ -25,29 +26,34 @@ export const arqPairs: readonly Pair[] = [
   {
     name: 'one by uuid',
     request: (at) => ['GET', `${arqs}/${at.known.bound}`],
-    ...{ status: 200, shape: shownArq },
+    status: 200,
+    shape: shownArq,
   },
   {
     name: 'one of the own project',
     request: async (at) => ['GET', `${arqs}/${await at.unbound()}`, member],
-    ...{ status: 200, shape: shownArq },
+    status: 200,
+    shape: shownArq,
   },
   {
     name: 'one of another project',
     request: (at) => ['GET', `${arqs}/${at.known.bound}`, { token: 'alt-token' }],
-    ...{ status: 404, shape: refusal },
+    status: 404,
+    shape: refusal,
   },
   { name: 'all as admin', request: () => ['GET', arqs], status: 200, shape: arqList },
   { name: 'all of a project', request: () => ['GET', arqs, member], status: 200, shape: arqList },
   {
     name: 'of an instance',
     request: () => ['GET', `${arqs}?instance=${instances.bound}`],
-    ...{ status: 200, shape: arqList },
+    status: 200,
+    shape: arqList,
   },
   {
     name: 'of an instance, resolved',
     request: () => ['GET', `${arqs}?instance=${instances.bound}&bind_state=resolved`],
-    ...{ status: 200, shape: arqList },
+    status: 200,
+    shape: arqList,
   },
   {
     name: 'of an instance, not all resolved',
@@ -57,23 +63,29 @@ export const arqPairs: readonly Pair[] = [
   {
     name: 'resolved',
     request: () => ['GET', `${arqs}?bind_state=resolved`],
-    ...{ status: 200, shape: arqList },
+    status: 200,
+    shape: arqList,
   },
   {
     name: 'in another bind_state',
     request: () => ['GET', `${arqs}?bind_state=started`],
-    ...{ status: 500, shape: refusal, here: [400, 'bad input that Cyborg answers 500'] },
+    status: 500,
+    shape: refusal,
+    here: [400, 'bad input that Cyborg answers 500'],
   },
   {
     name: 'of an instance, in another bind_state',
     request: () => ['GET', `${arqs}?instance=${instances.bound}&bind_state=started`],
-    ...{ status: 500, shape: refusal, here: [400, 'bad input that Cyborg answers 500'] },
+    status: 500,
+    shape: refusal,
+    here: [400, 'bad input that Cyborg answers 500'],
   },
   {
     name: 'create',
     request: () => ['POST', arqs, { ...member, body: { device_profile_name: 'pairs' } }],
     // One of the first group, two of the second.
-    ...{ status: 201, shape: z.object({ arqs: z.array(arq).length(3) }) },
+    status: 201,
+    shape: z.object({ arqs: z.array(arq).length(3) }),
   },
   {
     name: 'create by a profile of a Xilinx FPGA',
@@ -84,12 +96,14 @@ export const arqPairs: readonly Pair[] = [
       return ['POST', arqs, { ...member, body: { device_profile_name: name } }];
     },
     // Cyborg: two, one for each physical function.
-    ...{ status: 201, shape: z.object({ arqs: z.array(arq).length(2) }) },
+    status: 201,
+    shape: z.object({ arqs: z.array(arq).length(2) }),
   },
   {
     name: 'create by an unknown profile',
     request: () => ['POST', arqs, { ...member, body: { device_profile_name: 'unknown' } }],
-    ...{ status: 404, shape: refusal },
+    status: 404,
+    shape: refusal,
   },
   {
     name: 'bind',
@@ -112,7 +126,8 @@ export const arqPairs: readonly Pair[] = [
       const body = { [await at.unbound()]: patch(freshInstance(), ofProject(otherProject)) };
       return ['PATCH', arqs, by({ ...admin, serviceToken: 'nova-token' }, '2.0', body)];
     },
-    ...{ status: 406, shape: refusal },
+    status: 406,
+    shape: refusal,
   },
   {
     name: 'bind of another project by a member',
@@ -120,7 +135,8 @@ export const arqPairs: readonly Pair[] = [
       const body = { [await at.unbound()]: patch(freshInstance(), ofProject(otherProject)) };
       return ['PATCH', arqs, by(nova, '2.1', body)];
     },
-    ...{ status: 403, shape: refusal },
+    status: 403,
+    shape: refusal,
   },
   {
     name: 'bind of the own project by a member who names it',
@@ -133,7 +149,8 @@ export const arqPairs: readonly Pair[] = [
         by(nova, '2.1', { [await at.unbound()]: patch(freshInstance(), own) }),
       ];
     },
-    ...{ status: 403, shape: refusal },
+    status: 403,
+    shape: refusal,
   },
   {
     name: 'bind of an instance that has an accelerator request',
@@ -141,14 +158,16 @@ export const arqPairs: readonly Pair[] = [
       const body = { [await at.unbound()]: patch((await at.bound()).instance) };
       return ['PATCH', arqs, { ...nova, body }];
     },
-    ...{ status: 400, shape: refusal },
+    status: 400,
+    shape: refusal,
   },
   {
     name: 'bind without a service token',
     request: async (at) => {
       return ['PATCH', arqs, { ...member, body: { [await at.unbound()]: patch(freshInstance()) } }];
     },
-    ...{ status: 403, shape: refusal },
+    status: 403,
+    shape: refusal,
   },
   {
     name: 'unbind',
@@ -162,7 +181,8 @@ export const arqPairs: readonly Pair[] = [
   {
     name: 'unbind without a service token',
     request: (at) => ['PATCH', arqs, { ...member, body: { [at.known.bound]: unbind } }],
-    ...{ status: 403, shape: refusal },
+    status: 403,
+    shape: refusal,
   },
   {
     name: 'delete unbound',
@@ -177,7 +197,8 @@ export const arqPairs: readonly Pair[] = [
   {
     name: 'delete bound, without a service token',
     request: (at) => ['DELETE', `${arqs}?arqs=${at.known.bound}`, member],
-    ...{ status: 403, shape: refusal },
+    status: 403,
+    shape: refusal,
   },
   {
     name: 'delete of an instance',
@@ -187,11 +208,13 @@ export const arqPairs: readonly Pair[] = [
   {
     name: 'delete of an instance, without a service token',
     request: () => ['DELETE', `${arqs}?instance=${instances.bound}`, member],
-    ...{ status: 403, shape: refusal },
+    status: 403,
+    shape: refusal,
   },
   {
     name: 'delete of an instance by an admin, without a service token',
     request: () => ['DELETE', `${arqs}?instance=${instances.bound}`, admin],
-    ...{ status: 403, here: [204, 'An admin may delete, without a service token'] },
+    status: 403,
+    here: [204, 'An admin may delete, without a service token'],
   },
 ];

@@ -62,7 +62,8 @@ export const by = (token: object, microversion: string, body?: unknown): Ask => 
 
 export const groups = [
   {
-    ...{ 'resources:FPGA': '1', 'trait:CUSTOM_FPGA_INTEL_PAC_ARRIA10': 'required' },
+    'resources:FPGA': '1',
+    'trait:CUSTOM_FPGA_INTEL_PAC_ARRIA10': 'required',
     'trait:CUSTOM_FUNCTION_ID_3AFB': 'required',
   },
   { 'resources:CUSTOM_ACCELERATOR_FOO': '2', 'trait:CUSTOM_TRAIT_ALWAYS': 'required' },

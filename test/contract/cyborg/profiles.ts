@@ -16,35 +16,41 @@ const profileWith = (name: string, key: string, value: string, without: string) 
 const refusedProfile = (name: string, key: string, value: string, without: string): Pair => ({
   name,
   request: () => ['POST', profiles, { body: [profileWith('refused', key, value, without)] }],
-  ...{ status: 400, shape: refusal },
+  status: 400,
+  shape: refusal,
 });
 const spaced = (name: string, key: string, value: string, without: string): Pair => ({
   name,
   request: () => ['POST', profiles, { body: [profileWith(fresh('spaced'), key, value, without)] }],
-  ...{ status: 201, shape: profile },
+  status: 201,
+  shape: profile,
 });
 
 export const profilePairs: readonly Pair[] = [
   {
     name: 'one by uuid',
     request: (at) => ['GET', `${profiles}/${at.known.profile}`],
-    ...{ status: 200, shape: z.object({ device_profile: profile }) },
+    status: 200,
+    shape: z.object({ device_profile: profile }),
   },
   {
     name: 'one by name at 2.1',
     request: () => ['GET', `${profiles}/one`, by(admin, '2.1')],
-    ...{ status: 406, here: [200, '| `GET` of a profile by name | yes | from 2.2, else 406'] },
+    status: 406,
+    here: [200, '| `GET` of a profile by name | yes | from 2.2, else 406'],
   },
   {
     name: 'one by name at 2.2',
     request: () => ['GET', `${profiles}/one`, by(admin, '2.2')],
-    ...{ status: 200, shape: z.object({ device_profile: profile }) },
+    status: 200,
+    shape: z.object({ device_profile: profile }),
   },
   { name: 'all', request: () => ['GET', profiles], status: 200, shape: profileList },
   {
     name: 'by name',
     request: () => ['GET', `${profiles}?name=pairs`],
-    ...{ status: 200, shape: profileList },
+    status: 200,
+    shape: profileList,
   },
   {
     name: 'create, with what an answer has',
@@ -52,7 +58,8 @@ export const profilePairs: readonly Pair[] = [
       const uuid = 'a95e10ae-b3e3-4eab-a513-1afae6f17c51';
       return ['POST', profiles, { body: [{ ...whole, uuid, name: fresh('new'), groups }] }];
     },
-    ...{ status: 201, shape: profile },
+    status: 201,
+    shape: profile,
   },
   {
     name: 'create with traits, as in the reference',
@@ -60,7 +67,8 @@ export const profilePairs: readonly Pair[] = [
       const description = 'device profile description';
       return ['POST', profiles, { body: [{ name: fresh('new'), description, groups }] }];
     },
-    ...{ status: 201, shape: profile },
+    status: 201,
+    shape: profile,
   },
   {
     name: 'create with an image, as in the reference',
@@ -69,22 +77,28 @@ export const profilePairs: readonly Pair[] = [
       const withImage = [{ ...group, 'accel:bitstream_id': none }];
       return ['POST', profiles, { body: [{ name: fresh('new'), groups: withImage }] }];
     },
-    ...{ status: 201, shape: profile },
+    status: 201,
+    shape: profile,
   },
   {
     name: 'create without a name',
     request: () => ['POST', profiles, { body: [{ ...whole, groups }] }],
-    ...{ status: 500, shape: refusal, here: [400, 'bad input that Cyborg answers 500'] },
+    status: 500,
+    shape: refusal,
+    here: [400, 'bad input that Cyborg answers 500'],
   },
   {
     name: 'create without groups',
     request: () => ['POST', profiles, { body: [{ ...whole, name: 'refused' }] }],
-    ...{ status: 500, shape: refusal, here: [400, 'bad input that Cyborg answers 500'] },
+    status: 500,
+    shape: refusal,
+    here: [400, 'bad input that Cyborg answers 500'],
   },
   {
     name: 'create with a name of other characters',
     request: () => ['POST', profiles, { body: [{ ...whole, name: '!', groups }] }],
-    ...{ status: 400, shape: refusal },
+    status: 400,
+    shape: refusal,
   },
   refusedProfile('create with an unknown key', 'fake:FPGA', 'required', rc),
   refusedProfile('create with an unknown value of a trait', trait, 'fake', trait),

@@ -18,11 +18,13 @@ function host(add: (kernel: GpuVfKernel) => void): FixtureHost {
 }
 
 export const fixture: DriverFixture = {
-  ...{ module: ownDriver('gpu_vf'), bus },
+  module: ownDriver('gpu_vf'),
+  bus,
   settings: {
     cards: [
       {
-        ...{ addresses: [first, second], virtual_functions: 2 },
+        addresses: [first, second],
+        virtual_functions: 2,
         profile: { vram_mib: 4096, exec_quantum_ms: 20, sched_priority: 'normal' },
       },
     ],
@@ -35,7 +37,8 @@ export const fixture: DriverFixture = {
 };
 
 export const others: DriverFixture = {
-  ...{ module: ownDriver('gpu_vf'), bus },
+  module: ownDriver('gpu_vf'),
+  bus,
   settings: {
     cards: [
       { addresses: first, virtual_functions: 2, profile: { preempt_timeout_us: 64000 } },

@@ -17,7 +17,8 @@ export function aGpuVfHost() {
   const kernel = new GpuVfKernel(host.tree);
   const clock = sleepingClock({ nowMs: 0 });
   return {
-    ...{ host, kernel },
+    host,
+    kernel,
     path: `bus/pci/devices/${gpu}`,
     /** The agent's driver, as after its start. */
     driver: async (cards: object | readonly object[]) => {

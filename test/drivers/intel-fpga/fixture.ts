@@ -30,22 +30,30 @@ function hostOf(given: Partial<SimulatedCard>): FixtureHost {
 const module = ownDriver('intel_fpga');
 
 export const fixture: DriverFixture = {
-  ...{ module, bus, host: () => hostOf({ atBoot: blankFunction }) },
+  module,
+  bus,
+  host: () => hostOf({ atBoot: blankFunction }),
   settings: { cards: [...addresses], ...blanks },
 };
 
 export const whole: DriverFixture = {
-  ...{ module, bus, host: () => hostOf({ atBoot: blankFunction }) },
+  module,
+  bus,
+  host: () => hostOf({ atBoot: blankFunction }),
   settings: { cards: [{ addresses, virtual_functions: false }], ...blanks },
 };
 
 export const legacy: DriverFixture = {
-  ...{ module, bus, host: () => hostOf({ stack: 'intel-fpga', atBoot: blankFunction }) },
+  module,
+  bus,
+  host: () => hostOf({ stack: 'intel-fpga', atBoot: blankFunction }),
   settings: { cards: [...addresses], ...blanks },
 };
 
 /** Cards with several ports, which keep what they hold. */
 export const several: DriverFixture = {
-  ...{ module, bus, host: () => hostOf({ ports: 2 }) },
+  module,
+  bus,
+  host: () => hostOf({ ports: 2 }),
   settings: { cards: [...addresses], clean: 'none', data_may_stay: true },
 };

@@ -61,11 +61,17 @@ export class FpgaKernel {
   add(address: string, given: Partial<SimulatedCard> = {}): SimulatedCard {
     const ports = given.ports ?? 1;
     const card: SimulatedCard = {
-      ...{ stack: 'dfl', number: this.#cards.size, ports, released: new Set() },
+      stack: 'dfl',
+      number: this.#cards.size,
+      ports,
+      released: new Set(),
       atBoot: aFunction,
       functions: Array.from({ length: ports }, () => given.atBoot ?? aFunction),
       wiring: Array.from({ length: ports }, (_, index) => index),
-      ...{ taken: [], disabledReads: 0, hasLastingErrors: false, losesPorts: true },
+      taken: [],
+      disabledReads: 0,
+      hasLastingErrors: false,
+      losesPorts: true,
       ...given,
     };
     const driver = card.stack === 'dfl' ? 'dfl-pci' : 'intel-fpga-pci';

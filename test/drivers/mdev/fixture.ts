@@ -32,11 +32,15 @@ function host(): FixtureHost {
 const bus = ['class/mdev_bus', 'bus/mdev/devices'];
 
 export const fixture: DriverFixture = {
-  ...{ module: ownDriver('mdev'), host, bus },
+  module: ownDriver('mdev'),
+  host,
+  bus,
   settings: { pools, made: 'at-bind' },
 };
 
 export const ahead: DriverFixture = {
-  ...{ module: ownDriver('mdev'), host, bus },
+  module: ownDriver('mdev'),
+  host,
+  bus,
   settings: { pools, made: 'ahead' },
 };

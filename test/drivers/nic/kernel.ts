@@ -47,8 +47,14 @@ export interface SimulatedFirmware {
 const folderParameter = 'module/firmware_class/parameters/path';
 const noMac = '00:00:00:00:00:00';
 export const untouched: SimulatedFunction = {
-  ...{ address: noMac, vlan: 0, qos: 0, max: 0, min: 0 },
-  ...{ spoofchk: true, trust: false, state: 'auto' },
+  address: noMac,
+  vlan: 0,
+  qos: 0,
+  max: 0,
+  min: 0,
+  spoofchk: true,
+  trust: false,
+  state: 'auto',
 };
 const succeeded: Answer = { exitCode: 0, stdout: '', stderr: '' };
 
@@ -78,7 +84,10 @@ export class NicKernel {
   constructor(tree: SysfsTree) {
     this.tree = tree;
     this.pci = new PciKernel(tree, {
-      ...{ vendor: '8086', product: '154c', subsystem: '8086:0000', classCode: '020000' },
+      vendor: '8086',
+      product: '154c',
+      subsystem: '8086:0000',
+      classCode: '020000',
       driver: undefined,
     });
   }
@@ -88,8 +97,11 @@ export class NicKernel {
     const ids = { vendor: '8086', product: '1572', subsystem: '8086:0001', classCode: '020000' };
     this.pci.addCard({ ...ids, driver: 'i40e', sriovTotalvfs: 64, ...given });
     this.#cards.set(given.address, {
-      ...{ interface: name, flags: ['BROADCAST', 'UP', 'LOWER_UP'], switchId: undefined },
-      ...{ functions: new Map(), refuses: new Map() },
+      interface: name,
+      flags: ['BROADCAST', 'UP', 'LOWER_UP'],
+      switchId: undefined,
+      functions: new Map(),
+      refuses: new Map(),
     });
     return this.addInterface(given.address, name);
   }
@@ -123,8 +135,11 @@ export class NicKernel {
   /** An image that is flashed is the version that the card then stores. */
   addFirmware(address: string, version: string): SimulatedFirmware {
     const firmware: SimulatedFirmware = {
-      ...{ running: { 'fw.mgmt': version }, stored: { 'fw.mgmt': version } },
-      ...{ hasFailed: false, reloads: ['driver_reinit', 'fw_activate'], refuses: new Map() },
+      running: { 'fw.mgmt': version },
+      stored: { 'fw.mgmt': version },
+      hasFailed: false,
+      reloads: ['driver_reinit', 'fw_activate'],
+      refuses: new Map(),
     };
     this.#firmware.set(address, firmware);
     if (this.folder === undefined) this.tree.write(folderParameter, '\n');
@@ -229,15 +244,24 @@ export class NicKernel {
     const [address, card] = this.#cardOf(name) ?? [];
     if (!card) return { ...succeeded, exitCode: 1, stderr: `Device "${name}" does not exist.` };
     const link = {
-      ...{ ifindex: 2, ifname: name, flags: card.flags, mtu: 1500, operstate: 'UP' },
-      ...{ parentbus: 'pci', parentdev: this.parent ?? address },
+      ifindex: 2,
+      ifname: name,
+      flags: card.flags,
+      mtu: 1500,
+      operstate: 'UP',
+      parentbus: 'pci',
+      parentdev: this.parent ?? address,
       ...(card.switchId && { phys_port_name: 'p0', phys_switch_id: card.switchId }),
       vfinfo_list: [...card.functions].map(([vf, each]) => ({
-        ...{ vf, link_type: 'ether', address: each.address, broadcast: 'ff:ff:ff:ff:ff:ff' },
+        vf,
+        link_type: 'ether',
+        address: each.address,
+        broadcast: 'ff:ff:ff:ff:ff:ff',
         vlan_list: [each.vlan ? { vlan: each.vlan, ...(each.qos && { qos: each.qos }) } : {}],
         rate: { max_tx: each.max, min_tx: each.min },
         ...(each.spoofchk !== undefined && { spoofchk: each.spoofchk }),
-        ...{ link_state: each.state, trust: each.trust },
+        link_state: each.state,
+        trust: each.trust,
       })),
     };
     return { ...succeeded, stdout: JSON.stringify([link]) };

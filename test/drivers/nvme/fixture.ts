@@ -24,11 +24,15 @@ function host(): FixtureHost {
 }
 
 export const fixture: DriverFixture = {
-  ...{ module: ownDriver('nvme'), host, bus },
+  module: ownDriver('nvme'),
+  host,
+  bus,
   settings: { devices },
 };
 
 export const formatted: DriverFixture = {
-  ...{ module: ownDriver('nvme'), host, bus },
+  module: ownDriver('nvme'),
+  host,
+  bus,
   settings: { devices, clean: 'format', namespaces: 'reset' },
 };

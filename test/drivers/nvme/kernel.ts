@@ -84,12 +84,29 @@ export class NvmeKernel {
   add(given: PciFunctionGiven, device: Partial<NvmeDevice> = {}): NvmeDevice {
     const { address } = given;
     const added: NvmeDevice = {
-      ...{ serial: `S-${address.slice(5, 7)}`, model: 'Simulated SSD', firmware: '1.0' },
-      ...{ frmw: 0x16, slots: new Map([[1, '1.0']]), runningSlot: 1, image: '' },
-      ...{ nextSlot: undefined, needsReset: undefined },
-      ...{ state: 'live', sanicap: 0x7, oacs: 0x1e, fna: 0x4, bpinfo: 0, hasRegisters: true },
-      ...{ namespaces: [{ nsid: 1, attached: true }], dirty: new Set(['media'] as const) },
-      ...{ warning: 0, sstat: 0, sprog: 0xffff, cdw10: 0, polls: 2, failing: new Set<number>() },
+      serial: `S-${address.slice(5, 7)}`,
+      model: 'Simulated SSD',
+      firmware: '1.0',
+      frmw: 0x16,
+      slots: new Map([[1, '1.0']]),
+      runningSlot: 1,
+      image: '',
+      nextSlot: undefined,
+      needsReset: undefined,
+      state: 'live',
+      sanicap: 0x7,
+      oacs: 0x1e,
+      fna: 0x4,
+      bpinfo: 0,
+      hasRegisters: true,
+      namespaces: [{ nsid: 1, attached: true }],
+      dirty: new Set(['media'] as const),
+      warning: 0,
+      sstat: 0,
+      sprog: 0xffff,
+      cdw10: 0,
+      polls: 2,
+      failing: new Set<number>(),
       ...device,
     };
     const ids = { vendor: '144d', product: 'a80a', subsystem: '144d:a801', classCode: '010802' };
@@ -289,8 +306,13 @@ function refused(what: string, status: number): Answer {
 
 function identityOf(device: NvmeDevice): string {
   return JSON.stringify({
-    ...{ vid: 5197, sn: device.serial.padEnd(20), mn: device.model.padEnd(40) },
-    ...{ fr: device.firmware.padEnd(8), cntlid: 4, oacs: device.oacs, fna: device.fna },
+    vid: 5197,
+    sn: device.serial.padEnd(20),
+    mn: device.model.padEnd(40),
+    fr: device.firmware.padEnd(8),
+    cntlid: 4,
+    oacs: device.oacs,
+    fna: device.fna,
     frmw: device.frmw,
     sanicap: device.sanicap,
     unvmcap: device.namespaces.length === 0 ? capacity : 0,
@@ -378,7 +400,8 @@ function logOf(device: NvmeDevice) {
   return {
     sprog: device.sprog,
     sstat: {
-      ...{ global_erased: device.sstat >> 8, no_cmplted_passes: 0 },
+      global_erased: device.sstat >> 8,
+      no_cmplted_passes: 0,
       status: `(${state}) ${names[state]}`,
     },
     cdw10_info: device.cdw10,

@@ -11,7 +11,8 @@ const [first, second] = ['0000:6b:00.0', '0000:70:00.0'] as const;
 const bus = ['bus/pci/devices'];
 
 export const fixture: DriverFixture = {
-  ...{ module: ownDriver('qat'), bus },
+  module: ownDriver('qat'),
+  bus,
   settings: {
     cards: [
       { addresses: first, virtual_functions: false },
@@ -28,7 +29,8 @@ export const fixture: DriverFixture = {
 };
 
 export const setUp: DriverFixture = {
-  ...{ module: ownDriver('qat'), bus },
+  module: ownDriver('qat'),
+  bus,
   settings: {
     cards: [{ addresses: [first, second], services: ['dc', 'asym'], bind_to: 'vfio-pci' }],
   },

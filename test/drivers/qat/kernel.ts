@@ -33,7 +33,10 @@ export class QatKernel {
   constructor(tree: SysfsTree) {
     this.tree = tree;
     this.#pci = new PciKernel(tree, {
-      ...{ vendor: '8086', product: '4941', subsystem: '8086:0000', classCode: '0b4000' },
+      vendor: '8086',
+      product: '4941',
+      subsystem: '8086:0000',
+      classCode: '0b4000',
       driver: undefined,
     });
   }
@@ -43,8 +46,13 @@ export class QatKernel {
     this.addOld({ product: '4940', driver: '4xxx', ...given }, total);
     const { address } = given;
     const added = {
-      ...{ state: 'up' as const, services: 'sym;asym', isAlive: true, isBusy: false },
-      ...{ fails: undefined, ignores: false, ...card },
+      state: 'up' as const,
+      services: 'sym;asym',
+      isAlive: true,
+      isBusy: false,
+      fails: undefined,
+      ignores: false,
+      ...card,
     };
     this.#cards.set(address, added);
     const path = this.tree.pathOf(address);

@@ -26,7 +26,10 @@ export function aXilinxHost() {
   writeFileSync(blank, anXclbin({ uuid: blankUuid }));
   const clock = sleepingClock({ nowMs: 0 });
   return {
-    ...{ host, kernel, blank, directory },
+    host,
+    kernel,
+    blank,
+    directory,
     /** The agent's driver, as after its start. */
     driver: async (cards: object = {}, bootId = 'boot-1') => {
       const settings = xilinxSettings.parse({
@@ -35,7 +38,12 @@ export function aXilinxHost() {
       });
       const { sysfs, log } = host;
       const driver = createXilinxDriver(settings, {
-        ...{ directory: join(directory, 'state'), thing: 'test:cmp1', bootId, clock, log, sysfs },
+        directory: join(directory, 'state'),
+        thing: 'test:cmp1',
+        bootId,
+        clock,
+        log,
+        sysfs,
         guards: await host.guards(),
         hardware: {
           ...host.hardware,

@@ -62,10 +62,17 @@ export class XrtKernel {
 
   add(slot: string, given: Partial<AlveoCard> = {}): AlveoCard {
     const card: AlveoCard = {
-      ...{ serial: `S-${slot.slice(5, 7)}`, platform: shellPlatform, firmware: '4.6.20' },
-      ...{ base: 'xilinx_u250_gen3x16_base_3', flash: 'xilinx_u250_gen3x16_base_3' },
-      ...{ interfaces: ['15fb8da1f552a9f9234300db5f6ee9e0', shellInterface], loaded: undefined },
-      ...{ hasLoadedShell: false, hasContext: false, ready: true, showsNothing: false },
+      serial: `S-${slot.slice(5, 7)}`,
+      platform: shellPlatform,
+      firmware: '4.6.20',
+      base: 'xilinx_u250_gen3x16_base_3',
+      flash: 'xilinx_u250_gen3x16_base_3',
+      interfaces: ['15fb8da1f552a9f9234300db5f6ee9e0', shellInterface],
+      loaded: undefined,
+      hasLoadedShell: false,
+      hasContext: false,
+      ready: true,
+      showsNothing: false,
       ...given,
     };
     const ids = { vendor: '10ee', classCode: '120000', subsystem: '10ee:000e', driver: undefined };
@@ -182,9 +189,12 @@ export class XrtKernel {
       schema_version: { schema: 'JSON', creation_date: '' },
       devices: [
         {
-          ...{ interface_type: 'pcie', device_id: address },
+          interface_type: 'pcie',
+          device_id: address,
           platform: {
-            ...{ bdf: address, flash_type: 'spi', hardware: { serial_num: serial } },
+            bdf: address,
+            flash_type: 'spi',
+            hardware: { serial_num: serial },
             device_properties: { board_type: 'u250', board_name: 'ALVEO U250 PQ' },
             current_shell: shell,
             current_partitions: platform === undefined ? '' : [{ vbnv: platform }],

@@ -27,7 +27,9 @@ const flash = { version: '1.0', fixed: 'N' };
 async function startAgent(stage: Stage, runsAfter: 'reload' | 'power-cycle'): Promise<void> {
   const components = [{ name: 'fw', version: 'fw.mgmt', runs_after: runsAfter }];
   const functions = {
-    ...{ virtual_functions: 2, bind_to: 'vfio-pci', clean: 'reset' },
+    virtual_functions: 2,
+    bind_to: 'vfio-pci',
+    clean: 'reset',
     resource_class: 'CUSTOM_SMARTNIC',
   };
   await stage.startAgent({

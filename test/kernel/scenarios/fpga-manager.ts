@@ -42,7 +42,10 @@ async function startAgent(stage: Stage): Promise<GuestProcess> {
     fpga_manager: {
       boards: [
         {
-          ...{ manager: 'fpga0', attach: attached, images: 'partial', blank_image: blankFile },
+          manager: 'fpga0',
+          attach: attached,
+          images: 'partial',
+          blank_image: blankFile,
           interface: '9926ab6d-6c92-5a68-aabc-a7d84c545738',
           traits: ['CUSTOM_BOARD'],
         },

@@ -28,7 +28,9 @@ const settings = {
   gpu_vf: {
     cards: [
       {
-        ...{ addresses: gpu, virtual_functions: 2, name: 'half' },
+        addresses: gpu,
+        virtual_functions: 2,
+        name: 'half',
         profile: { vram_mib: 4096, exec_quantum_ms: 20, sched_priority: 'normal' },
       },
     ],

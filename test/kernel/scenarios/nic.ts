@@ -25,8 +25,12 @@ const records = '/var/lib/cyborg-agent/drivers/nic/functions.json';
 const tenantMac = '02:11:22:33:44:55';
 /** What a virtual function has that the kernel has just made. */
 const untouched = {
-  ...{ address: '00:00:00:00:00:00', vlan_list: [{}], rate: { max_tx: 0, min_tx: 0 } },
-  ...{ spoofchk: true, trust: false, link_state: 'auto' },
+  address: '00:00:00:00:00:00',
+  vlan_list: [{}],
+  rate: { max_tx: 0, min_tx: 0 },
+  spoofchk: true,
+  trust: false,
+  link_state: 'auto',
 };
 const running: { agent?: GuestProcess; server?: string; address?: string } = {};
 
@@ -49,8 +53,11 @@ const settings = {
   nic: {
     cards: [
       {
-        ...{ addresses: [card], virtual_functions: 2, bind_to: 'vfio-pci' },
-        ...{ physical_network: 'physnet1', function: 'gtpv1' },
+        addresses: [card],
+        virtual_functions: 2,
+        bind_to: 'vfio-pci',
+        physical_network: 'physnet1',
+        function: 'gtpv1',
       },
     ],
   },
@@ -132,8 +139,11 @@ const scenarios: readonly Scenario[] = [
       await set(guest, number, ...change, 'trust', 'on');
       await set(guest, number, 'max_tx_rate', '100');
       assert.partialDeepStrictEqual(await heldOf(guest, number), {
-        ...{ address: tenantMac, vlan_list: [{ vlan: 100, qos: 3 }], spoofchk: false },
-        ...{ trust: true, rate: { max_tx: 100, min_tx: 0 } },
+        address: tenantMac,
+        vlan_list: [{ vlan: 100, qos: 3 }],
+        spoofchk: false,
+        trust: true,
+        rate: { max_tx: 100, min_tx: 0 },
       });
       await deleteServer(cloud, running.server ?? '');
       await eventually(() => cloud.isClean(hostname), Boolean, 240);

@@ -222,7 +222,9 @@ const scenarios: readonly Scenario[] = [
         { name: 'firmware', version: await firmwareBefore(stage) },
       ]);
       await programComponent(stage, 'firmware', {
-        ...{ models: '1b36:0010', version: '9.9', content: 'none' },
+        models: '1b36:0010',
+        version: '9.9',
+        content: 'none',
       });
       const { programs } = await untilProgram(stage, 'firmware', 'failed');
       assert.match(programs[0]?.reason ?? '', /takes no firmware by NVMe's own commands/);

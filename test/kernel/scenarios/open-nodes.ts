@@ -156,9 +156,12 @@ export const openNodes: Group = {
     await guest.save(unused, 'nothing');
     const identity = { certificate: unused, key: unused, ca: unused };
     const settings = {
-      ...{ hostname: 'kernel-nodes.example', stage: 'kernel', endpoint: 'localhost:8883' },
+      hostname: 'kernel-nodes.example',
+      stage: 'kernel',
+      endpoint: 'localhost:8883',
       ...identity,
-      ...{ drivers: ['pci'], pci: { allow_list: allow } },
+      drivers: ['pci'],
+      pci: { allow_list: allow },
     };
     await guest.save(settingsFile, JSON.stringify(settings));
   },

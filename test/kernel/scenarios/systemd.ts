@@ -46,15 +46,20 @@ const settings = {
   pci: {
     allow_list: [
       {
-        ...{ vendor_id: '8086', product_id: '154c', resource_class: 'CUSTOM_NIC' },
-        ...{ virtual_functions: 2, bind_to: 'vfio-pci', clean: 'reset' },
+        vendor_id: '8086',
+        product_id: '154c',
+        resource_class: 'CUSTOM_NIC',
+        virtual_functions: 2,
+        bind_to: 'vfio-pci',
+        clean: 'reset',
       },
     ],
   },
   nic: {
     cards: [
       {
-        ...{ addresses: smartNic, resource_class: 'CUSTOM_SMARTNIC' },
+        addresses: smartNic,
+        resource_class: 'CUSTOM_SMARTNIC',
         components: [{ name: 'fw', version: 'fw.mgmt', runs_after: 'reload' }],
       },
     ],
@@ -221,7 +226,9 @@ const scenarios: readonly Scenario[] = [
     name: 'the firmware of a network card is programmed by devlink in the sandbox',
     run: async (stage) => {
       await programComponent(stage, 'fw', {
-        ...{ models: '15b3:101d', version: '2.0', content: '2.0\n' },
+        models: '15b3:101d',
+        version: '2.0',
+        content: '2.0\n',
       });
       const { programs } = await untilProgram(stage, 'fw', 'done');
       assert.equal(programs[0]?.evidence?.version, '2.0');

@@ -12,8 +12,9 @@ import { bootTenant, withinSeconds, zeros } from './tenant.ts';
 
 const device = `/sys/bus/pci/devices/${nvme}`;
 const texts = {
-  ...{ removed: 'what leaves with the device', next: 'what the next tenant has' },
-  ...{ own: 'what a domain of the host has' },
+  removed: 'what leaves with the device',
+  next: 'what the next tenant has',
+  own: 'what a domain of the host has',
 };
 
 /** A domain of the host's own, as `virsh` makes it. */

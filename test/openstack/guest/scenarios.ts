@@ -18,9 +18,12 @@ import { actAndRead, bootTenant, found, looped, withinSeconds, wrote, zeros } fr
 
 /** What tenants write to their devices. */
 const texts = {
-  ...{ first: 'what the first tenant has', second: 'what the second tenant has' },
-  ...{ killed: 'what outlives its server', kept: 'what a loss of power keeps' },
-  ...{ ahead: 'to an mdev made ahead', atBind: 'to an mdev made at bind' },
+  first: 'what the first tenant has',
+  second: 'what the second tenant has',
+  killed: 'what outlives its server',
+  kept: 'what a loss of power keeps',
+  ahead: 'to an mdev made ahead',
+  atBind: 'to an mdev made at bind',
 };
 
 const bootMdevs = async (stage: Stage) => {

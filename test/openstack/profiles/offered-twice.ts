@@ -183,7 +183,9 @@ async function assertWithheld(stage: Stage): Promise<readonly string[]> {
     instance_uuid: randomUUID(),
   };
   const patch = Object.entries(values).map(([name, value]) => ({
-    ...{ path: `/${name}`, op: 'add', value },
+    path: `/${name}`,
+    op: 'add',
+    value,
   }));
   const service = { name: 'nova', project: 'service' };
   const token = await logIn(stage.cloud.plan, service);

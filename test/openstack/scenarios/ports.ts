@@ -18,7 +18,9 @@ const physicalNetwork = 'physnet1';
 export const cardSettings = {
   cards: [
     {
-      ...{ addresses: card, virtual_functions: true, physical_network: physicalNetwork },
+      addresses: card,
+      virtual_functions: true,
+      physical_network: physicalNetwork,
       clean: 'none',
     },
   ],
@@ -42,7 +44,8 @@ export const ports: readonly Scenario[] = [
       assert.equal(bound['binding:host_id'], stage.cloud.plan.computeHost);
       assert.equal(bound['binding:vif_type'], 'hw_veb');
       assert.deepEqual(bound['binding:profile'], {
-        ...{ arq_uuid: arq.uuid, physical_network: physicalNetwork },
+        arq_uuid: arq.uuid,
+        physical_network: physicalNetwork,
         pci_slot: `${domain}:${bus}:${device}.${fn}`,
       });
       await assertRefusals(stage, built.id, port.id);
@@ -108,8 +111,12 @@ async function makeNetwork(stage: Stage): Promise<string> {
   // As neutron-sriov-nic-agent reports itself.
   const mappings = JSON.stringify({ device_mappings: { [physicalNetwork]: ['ens1'] } });
   const columns = {
-    ...{ id: network_id, agent_type: 'NIC Switch agent', topic: 'N/A', configurations: mappings },
-    ...{ binary: 'neutron-sriov-nic-agent', host: cloud.plan.computeHost },
+    id: network_id,
+    agent_type: 'NIC Switch agent',
+    topic: 'N/A',
+    configurations: mappings,
+    binary: 'neutron-sriov-nic-agent',
+    host: cloud.plan.computeHost,
   };
   const values = Object.values(columns).map((value) => `'${value}'`);
   const dates = ['created_at', 'started_at', 'heartbeat_timestamp'];

@@ -19,9 +19,18 @@ export async function makeBundle(name: FunctionName, entry: string, into: string
   const outfile = join(into, `${name}.mjs`);
   const { minify, mainFields, banner } = bundling;
   await build({
-    ...{ entryPoints: [join(root, entry)], outfile, absWorkingDir: root },
-    ...{ bundle: true, platform: 'node', target: 'node24', format: 'esm', logLevel: 'warning' },
-    ...{ minify, mainFields, banner: { js: banner }, alias: aliasesOf(name) },
+    entryPoints: [join(root, entry)],
+    outfile,
+    absWorkingDir: root,
+    bundle: true,
+    platform: 'node',
+    target: 'node24',
+    format: 'esm',
+    logLevel: 'warning',
+    minify,
+    mainFields,
+    banner: { js: banner },
+    alias: aliasesOf(name),
   });
   return outfile;
 }

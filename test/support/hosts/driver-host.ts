@@ -60,15 +60,25 @@ export class DriverHost {
     const isInstalled = () => true;
     const hardware: Hardware = { ...this.host.hardware, isInstalled, ...this.#kernel(this.host) };
     const guards = openGuards({
-      ...{ sysfs, hardware, proc: openProc(proc.root), ownPid: '4711' },
+      sysfs,
+      hardware,
+      proc: openProc(proc.root),
+      ownPid: '4711',
       offeredBefore: await openOfferedBefore(openStateFiles(join(proc.root, 'state')), log),
       readDomains: this.host.readDomains,
     });
     const configured = this.#module.configure(settings);
     if ('faults' in configured) throw new Error(JSON.stringify(configured.faults));
     this.driver = configured.create({
-      ...{ sysfs, hardware, guards, log, directory: this.directory },
-      ...{ thing: 'test:cmp1', bootId: this.bootId, isPrepared: () => false, prepared: () => [] },
+      sysfs,
+      hardware,
+      guards,
+      log,
+      directory: this.directory,
+      thing: 'test:cmp1',
+      bootId: this.bootId,
+      isPrepared: () => false,
+      prepared: () => [],
       clock: sleepingClock(this),
     });
     return this.discover();

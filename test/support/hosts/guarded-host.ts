@@ -63,22 +63,37 @@ export function aGuardedHost(): GuardedHost {
   let nodes = 0;
   const guards = async (given: Hardware = hardware, more: Partial<GuardsDeps> = {}) =>
     openGuards({
-      ...{ sysfs, hardware: given, proc: openProc(proc.root), ownPid: '4711', unguardedDrivers },
+      sysfs,
+      hardware: given,
+      proc: openProc(proc.root),
+      ownPid: '4711',
+      unguardedDrivers,
       offeredBefore: await openOfferedBefore(openStateFiles(state), log),
       readDomains: openDomains({ path: domains.path, isNamed: false }),
       ...more,
     });
   return {
-    ...{ tree, proc, domains, readDomains, sysfs, hardware, log, unguardedDrivers, guards },
+    tree,
+    proc,
+    domains,
+    readDomains,
+    sysfs,
+    hardware,
+    log,
+    unguardedDrivers,
+    guards,
     context: async (given) => ({
-      ...{ sysfs, hardware, log, guards: await guards(), clock: systemClock, directory: state },
-      ...{
-        thing: 'test:cmp1',
-        bootId: 'boot-1',
-        isPrepared: () => false,
-        prepared: () => [],
-        ...given,
-      },
+      sysfs,
+      hardware,
+      log,
+      guards: await guards(),
+      clock: systemClock,
+      directory: state,
+      thing: 'test:cmp1',
+      bootId: 'boot-1',
+      isPrepared: () => false,
+      prepared: () => [],
+      ...given,
     }),
     check: async (address, wanted = [address]) => {
       const all = readPciFunctions(sysfs, () => {});
@@ -93,7 +108,10 @@ export function aGuardedHost(): GuardedHost {
     pciDriver: async (entries, given = hardware) =>
       createPciDriver({
         clock: systemClock,
-        ...{ sysfs, hardware: given, guards: await guards(given), log },
+        sysfs,
+        hardware: given,
+        guards: await guards(given),
+        log,
         allowList: pciAllowList.parse(entries),
       }),
     addEntry: (entry, address, below) => {

@@ -101,7 +101,13 @@ export async function aJobHost(
   const looks = createRediscoverRequests();
   const stop = new AbortController();
   const runner = createJobRunner({
-    ...{ stage: 'test', thing, bootId, looks, log: silentLog, clock, random: () => 0 },
+    stage: 'test',
+    thing,
+    bootId,
+    looks,
+    log: silentLog,
+    clock,
+    random: () => 0,
     stop: stop.signal,
     ...(failures && { failures }),
     ...(onCards && { onCards }),
@@ -126,7 +132,10 @@ export async function aJobHost(
 }
 
 export const document = (action: string, given: object = {}) => ({
-  ...{ version: 1, action, host: 'cmp1.example', boot_id: bootId },
+  version: 1,
+  action,
+  host: 'cmp1.example',
+  boot_id: bootId,
   ...(action === 'prepare' && { bind_id: uuid(99) }),
   ...given,
 });
@@ -135,7 +144,9 @@ export const create = (
   number: number,
   { address = gpu, epoch = 1, type = 'a', ...given }: Partial<StepOptions> = {},
 ) => ({
-  ...{ kind: 'prepare', driver: 'gpus', address },
+  kind: 'prepare',
+  driver: 'gpus',
+  address,
   handle: { uuid: uuid(number), type: 'MDEV', info: { asked_type: type }, epoch },
   ...given,
 });

@@ -92,9 +92,12 @@ it.each<[DomainEvent, ReturnType<typeof toMetrics>]>([
   ],
   [
     {
-      ...{ kind: 'device-not-attached', device: aStoredDevice() },
+      kind: 'device-not-attached',
+      device: aStoredDevice(),
       fault: {
-        ...{ kind: 'not-bound', unit: '0000:01:00.0', since: 'then' },
+        kind: 'not-bound',
+        unit: '0000:01:00.0',
+        since: 'then',
         instanceUuid: aBinding().instanceUuid,
       },
     },

@@ -98,7 +98,9 @@ describe('discovery', () => {
       throw new Error('No report programs anything.');
     };
     const components: Components = {
-      ...{ check: unused, write: unused, activate: unused },
+      check: unused,
+      write: unused,
+      activate: unused,
       list: (address) => {
         if (address !== gpu.address) return Promise.resolve([{ name: 'fw', version: '1.0' }]);
         asked += 1;
@@ -278,11 +280,15 @@ describe('a description without regions', () => {
     };
     const gates = {
       describe: (device: ReportedDevice) => ({ ...device, regions: device.regions.slice() }),
-      ...{ isHeld: () => false, wasHeld: () => false, withoutDevice: () => [] },
+      isHeld: () => false,
+      wasHeld: () => false,
+      withoutDevice: () => [],
     };
     const discover = createDiscovery({
       drivers: [driver as unknown as Driver, aDriver('two', nic)],
-      ...{ gates, clock: aClock(), log: aLog() },
+      gates,
+      clock: aClock(),
+      log: aLog(),
     });
     const { devices, notOffered } = await discover();
     expect(devices.map(({ device }) => device.regions)).toEqual([[], []]);

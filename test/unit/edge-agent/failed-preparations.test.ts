@@ -34,7 +34,9 @@ const card = '0000:5e:00.0';
 const interfaceUuid = uuid(1);
 const bytes = Buffer.from('image');
 const image = {
-  ...{ id: uuid(2), sha256: sha256Of(bytes), bytes: bytes.length },
+  id: uuid(2),
+  sha256: sha256Of(bytes),
+  bytes: bytes.length,
   url: 'https://images.s3.eu-central-1.amazonaws.com/1',
 };
 const region = 'region0';
@@ -49,8 +51,12 @@ const fpga: Driver = {
       address: card,
       regions: [
         {
-          ...{ name: region, kind: 'reconfigurable-region', resource_class: 'FPGA' },
-          ...{ traits: [], attach_handles: [], 'region-type-uuid': interfaceUuid },
+          name: region,
+          kind: 'reconfigurable-region',
+          resource_class: 'FPGA',
+          traits: [],
+          attach_handles: [],
+          'region-type-uuid': interfaceUuid,
         },
       ],
     }),
@@ -58,7 +64,11 @@ const fpga: Driver = {
   images: { check: async () => {}, write: writes },
 };
 const programRegion = (given: object = {}) => ({
-  ...{ kind: 'prepare', driver: 'fpgas', address: card, region, content: { image } },
+  kind: 'prepare',
+  driver: 'fpgas',
+  address: card,
+  region,
+  content: { image },
   ...given,
 });
 

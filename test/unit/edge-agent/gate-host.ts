@@ -56,11 +56,16 @@ export function aGateHost() {
       sysfs: openSysfs(join(directory, 'sys')),
       proc: openProc('/proc'),
       clock: systemClock,
-      ...{ log, start },
+      log,
+      start,
     });
   };
   return {
-    ...{ directory, program, log, driverLink, gatesOf },
+    directory,
+    program,
+    log,
+    driverLink,
+    gatesOf,
     write: (...lines: readonly string[]) =>
       writeFileSync(program, ['#!/bin/sh', ...lines, ''].join('\n'), { mode: 0o700 }),
     pass: (time_limit_seconds = 20, gates = gatesOf({ PGPU: { time_limit_seconds } })) => {

@@ -22,7 +22,9 @@ describe('a cleaning with a gate', () => {
   let cleaned: number;
   const files = () => openStateFiles(join(host.directory, 'state'));
   const step = (epoch = 2): CleanStep => ({
-    ...{ kind: 'clean', driver: 'cards', address },
+    kind: 'clean',
+    driver: 'cards',
+    address,
     handle: { uuid, ...handle, epoch },
   });
 
@@ -44,7 +46,8 @@ describe('a cleaning with a gate', () => {
   ) {
     const { seconds, ...given } = driver;
     const cards: Driver = {
-      ...{ name: 'cards', discover: async () => ({ devices: { [address]: card(seconds) } }) },
+      name: 'cards',
+      discover: async () => ({ devices: { [address]: card(seconds) } }),
       ...given,
     };
     const deps = {
@@ -56,7 +59,11 @@ describe('a cleaning with a gate', () => {
     const job = { action: 'release', steps, bindId: undefined } as never;
     const [stop, onProgress] = [new AbortController().signal, () => {}];
     return runSteps({ ...deps, checkpoint } as never, {
-      ...{ jobId, execution: '1', job, stop, onProgress },
+      jobId,
+      execution: '1',
+      job,
+      stop,
+      onProgress,
     });
   }
   const cleaning: Partial<Driver> & { seconds: number } = {

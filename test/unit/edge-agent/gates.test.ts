@@ -169,7 +169,8 @@ describe('a device with a gate', () => {
           { name: 'cards', discover: async () => ({ devices: { [address]: card(seconds) } }) },
         ],
         gates: host.gatesOf({ PGPU: { time_limit_seconds: 60 }, CUSTOM_PGPU: {} }),
-        ...{ clock: systemClock, log: host.log },
+        clock: systemClock,
+        log: host.log,
       })();
     const secondsOf = ({ devices: [found] }: Awaited<ReturnType<typeof discover>>) =>
       found?.device.offers?.attach_handles.map(({ clean_seconds }) => clean_seconds);
@@ -192,7 +193,9 @@ describe('a device with a gate', () => {
               : { devices: {}, notOffered: [{ address, reason: 'is bound to nvidia' }] },
         },
       ],
-      ...{ gates, clock: systemClock, log: host.log },
+      gates,
+      clock: systemClock,
+      log: host.log,
     });
     const before = await discover();
     const passed = host.pass(20, gates);
@@ -210,11 +213,15 @@ describe('a device with a gate', () => {
   it('is not set up while the gate has it', async () => {
     const applied: string[] = [];
     const change = (at: string) => ({
-      ...{ address: at, what: 'driver', before: 'nvidia', after: 'vfio-pci' },
+      address: at,
+      what: 'driver',
+      before: 'nvidia',
+      after: 'vfio-pci',
       apply: async () => void applied.push(at),
     });
     const driver: Driver = {
-      ...{ name: 'cards', discover: async () => ({ devices: {} }) },
+      name: 'cards',
+      discover: async () => ({ devices: {} }),
       plan: async () =>
         [change(address), change('0000:3c:00.0')].filter((each) => !applied.includes(each.address)),
     };

@@ -21,13 +21,21 @@ async function check(
 ): Promise<void> {
   const device = aReportedDevice({ regions: [{ ...region, ...holds }] });
   const context = {
-    ...{ drivers: [aDriver('one', device)], clock: aClock(), log: aLog() },
-    ...{ stop: new AbortController().signal, claim: async () => {}, onProgress: () => {} },
+    drivers: [aDriver('one', device)],
+    clock: aClock(),
+    log: aLog(),
+    stop: new AbortController().signal,
+    claim: async () => {},
+    onProgress: () => {},
     downloads: { withImage: () => Promise.reject(new Error('no image is fetched')) },
   };
   const { address } = device;
   await prepareRegion(context, {
-    ...{ kind: 'prepare', driver: 'one', address, region: region.name, content },
+    kind: 'prepare',
+    driver: 'one',
+    address,
+    region: region.name,
+    content,
   });
 }
 

@@ -20,7 +20,11 @@ import { aReportedDevice, silentLog } from '#test/support/hosts/agent.ts';
 const address = '0000:3b:00.0';
 const sha256 = 'a'.repeat(64);
 const step: ComponentStep = {
-  ...{ kind: 'program', driver: 'cards', address, component: 'bmc', component_version: '2.0' },
+  kind: 'program',
+  driver: 'cards',
+  address,
+  component: 'bmc',
+  component_version: '2.0',
   image: { id: '5e0b3d49-2f0c-4b0b-8c0c-b0b0c0ffee00', url: 'https://s3/x', sha256, bytes: 3 },
 };
 
@@ -97,13 +101,18 @@ async function run(bootId = 'boot-1', jobId = 'job-1', asked = step, records?: C
   effects = [];
   return await runSteps(
     {
-      ...{ drivers: [driver], clock: systemClock, log: silentLog },
+      drivers: [driver],
+      clock: systemClock,
+      log: silentLog,
       checkpoint: await openCheckpoint({ files: files(), bootId, log: silentLog }),
       components: records ?? (await openComponentRecords(files(), silentLog)),
       downloads: { withImage: async (_image, _stop, use) => use('/image') },
     },
     {
-      ...{ jobId, execution: '1', stop: new AbortController().signal, onProgress: () => {} },
+      jobId,
+      execution: '1',
+      stop: new AbortController().signal,
+      onProgress: () => {},
       job: { action: 'program', steps: [asked] },
     },
   );

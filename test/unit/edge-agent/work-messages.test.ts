@@ -17,7 +17,8 @@ import { directoryPerTest } from '#test/support/vitest/shared.ts';
 const directory = directoryPerTest();
 const inMinutes = (count: number) => new Date(Date.now() + count * 60_000).toISOString();
 const message = (job_id: string, work: unknown, valid_until = inMinutes(5)) => ({
-  ...{ job_id, valid_until },
+  job_id,
+  valid_until,
   document: work,
 });
 
@@ -47,7 +48,8 @@ it('is done without a job, and answered on its own topic', async () => {
     {
       topic: workEndTopic('test', thing),
       payload: {
-        ...{ job_id: 'release-1', status: 'SUCCEEDED' },
+        job_id: 'release-1',
+        status: 'SUCCEEDED',
         details: { evidence: JSON.stringify({ [uuid(1)]: { removed: uuid(1) } }) },
       },
     },

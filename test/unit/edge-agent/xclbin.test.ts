@@ -83,7 +83,9 @@ function changedSections(count: number, size: number): Buffer {
 describe('an xclbin file', () => {
   it('tells its uuid, its platform and the interfaces that it needs', async () => {
     expect(await read(anXclbin())).toEqual({
-      ...{ uuid: imageUuid, platform: shellPlatform, interfaces: [shellInterface] },
+      uuid: imageUuid,
+      platform: shellPlatform,
+      interfaces: [shellInterface],
     });
     const both = anXclbin({ metadata: [shellInterface, shownUuid(other)] });
     expect((await read(both)).interfaces).toEqual([shellInterface, other]);

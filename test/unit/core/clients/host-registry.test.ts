@@ -34,8 +34,10 @@ describe('the registry', () => {
     const answer = { certificateId: certificate.id, certificateArn: certificate.arn };
     iot.on(CreateCertificateFromCsrCommand).resolves({ ...answer, certificatePem: 'PEM' });
     expect(await registry.issue('REQUEST')).toMatchObject({
-      ...{ id: certificate.id, arn: certificate.arn },
-      ...{ pem: 'PEM', status: 'INACTIVE' },
+      id: certificate.id,
+      arn: certificate.arn,
+      pem: 'PEM',
+      status: 'INACTIVE',
     });
     const input = { certificateSigningRequest: 'REQUEST', setAsActive: false };
     expect(asked()).toEqual([['CreateCertificateFromCsrCommand', input]]);

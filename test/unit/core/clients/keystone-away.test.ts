@@ -36,8 +36,12 @@ describe('a Keystone that answers 500 to some sign-ins', () => {
     const us = wire.keystone();
     const signIn = (user: string) =>
       us.signIn({
-        ...{ method: 'password', user, password: 'secret', domain: 'Default' },
-        ...{ project: 'demo', projectDomain: 'Default' },
+        method: 'password',
+        user,
+        password: 'secret',
+        domain: 'Default',
+        project: 'demo',
+        projectDomain: 'Default',
       });
     wire.interfere = (ask) =>
       JSON.stringify(ask.body).includes('odd') ? { status: 500 } : { status: 401 };

@@ -18,7 +18,9 @@ async function staged(fault: Error): Promise<unknown> {
           yield new Uint8Array(8);
         })(),
     },
-    ...{ bucket: 'dev-cyborg-staging', usesPathStyle: true, clock: Date.now },
+    bucket: 'dev-cyborg-staging',
+    usesPathStyle: true,
+    clock: Date.now,
   });
   return staging.stage({ id: 'image-1', name: 'a.gbs' } as never).catch((error: unknown) => error);
 }

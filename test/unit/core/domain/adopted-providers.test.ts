@@ -25,7 +25,10 @@ const card = aDevice({
   },
 });
 const ofFunction = (index: number, uuid: ProviderUuid): AdoptedProvider => ({
-  ...{ uuid, name: `cmp1_vf${index}`, traits: [], address: `0000:0c:00.${index}` },
+  uuid,
+  name: `cmp1_vf${index}`,
+  traits: [],
+  address: `0000:0c:00.${index}`,
 });
 
 /** The stored device, with these handles at its first provider. */
@@ -76,8 +79,13 @@ describe('a device with adopted providers', () => {
     ['a release', { release: 'r' as never }],
   ])('is withheld while the host does not report a handle with %s', (_, held) => {
     const lost: AttachHandle = {
-      ...{ uuid: 'lost' as never, providerUuid: one, type: 'PCI', info: {}, epoch: 1 },
-      ...{ isGone: false, ...held },
+      uuid: 'lost' as never,
+      providerUuid: one,
+      type: 'PCI',
+      info: {},
+      epoch: 1,
+      isGone: false,
+      ...held,
     };
     const before = imported([whole], [lost]);
     const { device, deployables } = planDevice('cmp1', before, discovered(card), now);
@@ -96,8 +104,13 @@ describe('a device with adopted providers', () => {
 
   it('is not withheld for a withheld handle that no one holds', () => {
     const lost: AttachHandle = {
-      ...{ uuid: 'lost' as never, providerUuid: one, type: 'PCI', info: {}, epoch: 1 },
-      ...{ isGone: false, restoredAt: now },
+      uuid: 'lost' as never,
+      providerUuid: one,
+      type: 'PCI',
+      info: {},
+      epoch: 1,
+      isGone: false,
+      restoredAt: now,
     };
     expect(handleStateOf(lost)).toBe('restored');
     const { device } = planDevice('cmp1', imported([whole], [lost]), discovered(card), now);

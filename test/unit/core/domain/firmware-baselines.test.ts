@@ -24,7 +24,12 @@ it.each<[string, Partial<ComponentNote>, readonly unknown[]]>([
   ['has a program of another component', { state: 'started', component: 'shell' }, [bmc]],
 ])('a component that %s', (_, given, expected) => {
   const note: ComponentNote = {
-    ...{ id: 'id', component: 'bmc', version: '2.0', image: 'image', by: 'user', at },
+    id: 'id',
+    component: 'bmc',
+    version: '2.0',
+    image: 'image',
+    by: 'user',
+    at,
     state: 'started',
     ...given,
   };

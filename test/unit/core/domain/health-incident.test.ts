@@ -32,7 +32,9 @@ describe('the incident of an unhealthy device', () => {
     const plan = { put: [aStoredDevice({ digest: 'b' })] } as unknown as ReportPlan;
     const [after] = withholdRecovered(plan, [before], Date.parse(since)).put;
     expect(after?.health).toEqual({
-      ...{ state: 'unhealthy', since, healthySince: since },
+      state: 'unhealthy',
+      since,
+      healthySince: since,
       reason: expect.stringContaining('has been without a fault since'),
     });
   });
@@ -44,13 +46,21 @@ describe('the incident of an unhealthy device', () => {
   it('is of a device that is gone since its program has failed, until its status is set', () => {
     const id = 'p1';
     const program = {
-      ...{ id, component: 'bios', image: 'i1', version: '2.0', state: 'failed' as const },
-      ...{ since, by: 'op', at: since, reason: 'The host finds no device.' },
+      id,
+      component: 'bios',
+      image: 'i1',
+      version: '2.0',
+      state: 'failed' as const,
+      since,
+      by: 'op',
+      at: since,
+      reason: 'The host finds no device.',
     };
     const statusChange = { status: 'maintaining' as const, by: 'op', at: since, program: id };
     const gone = { ...aStoredDevice({ programs: [program], statusChange }), isGone: true };
     expect(healthIncident(gone)).toMatchObject({
-      ...{ kind: 'unhealthy-device', since },
+      kind: 'unhealthy-device',
+      since,
       reason: expect.stringMatching(/is gone from its host, .*bios failed: The host .* device\.$/),
       nextStep: expect.stringContaining(`devices enable ${gone.uuid}`),
     });

@@ -17,8 +17,12 @@ import {
 const metadata = { id: 'stream-1', at: Date.parse('2026-07-01T01:02:03.000Z') };
 const user = { at: '2026-07-01T01:02:04.500Z', by: 'user:1', requestId: 'req-1' };
 const facts = {
-  ...{ projectId: 'project-1', at: user.at, profileName: 'fpga' },
-  ...{ hostname: 'cmp1', deviceUuid: aStoredDevice().uuid, resourceClass: 'FPGA' },
+  projectId: 'project-1',
+  at: user.at,
+  profileName: 'fpga',
+  hostname: 'cmp1',
+  deviceUuid: aStoredDevice().uuid,
+  resourceClass: 'FPGA',
 };
 const free = aStoredHandle();
 const claimed = aStoredHandle({
@@ -246,13 +250,19 @@ it('has who deleted device profiles', () => {
 it('has who renamed a trait in a device profile, and both names', () => {
   const groups = [{ 'resources:FPGA': '1', 'trait:CUSTOM_A': 'required' }];
   const before = {
-    ...{ uuid: 'profile-1' as DeviceProfileUuid, name: 'fpga', groups },
-    ...{ revision: 1, microversion: '2.0' },
-    ...{ createdAt: user.at, createdBy: 'user:1' },
+    uuid: 'profile-1' as DeviceProfileUuid,
+    name: 'fpga',
+    groups,
+    revision: 1,
+    microversion: '2.0',
+    createdAt: user.at,
+    createdBy: 'user:1',
   };
   const after = {
-    ...{ ...before, groups: [{ 'resources:FPGA': '1', 'trait:CUSTOM_B': 'required' }] },
-    ...{ updatedAt: '2026-11-23T10:00:00.000Z', updatedBy: 'operator' },
+    ...before,
+    groups: [{ 'resources:FPGA': '1', 'trait:CUSTOM_B': 'required' }],
+    updatedAt: '2026-11-23T10:00:00.000Z',
+    updatedBy: 'operator',
   };
   const names = { reason: 'trait:CUSTOM_A → trait:CUSTOM_B', profileName: 'fpga' };
   expect(of({ kind: 'profile', before, after })).toMatchObject([
@@ -263,8 +273,14 @@ it('has who renamed a trait in a device profile, and both names', () => {
 
 describe('a record is stored', () => {
   const record = (given: Partial<HistoryRecord>): HistoryRecord => ({
-    ...{ id: 'f', at: user.at, kind: 'handle.claimed', hostname: 'cmp1', projectId: 'project-1' },
-    ...{ arqUuid: 'arq-1', instanceUuid: 'instance-1', ...given },
+    id: 'f',
+    at: user.at,
+    kind: 'handle.claimed',
+    hostname: 'cmp1',
+    projectId: 'project-1',
+    arqUuid: 'arq-1',
+    instanceUuid: 'instance-1',
+    ...given,
   });
   const subjectsOf = (given: Partial<HistoryRecord>) =>
     partitionsFor(record(given)).map(({ subject }) => subject);

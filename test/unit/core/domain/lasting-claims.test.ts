@@ -13,7 +13,9 @@ const claim = (handleUuid: string, minute: number) => ({
 });
 const record = (kind: 'handle.claimed' | 'handle.released', change: Partial<HistoryRecord>) => ({
   ...held,
-  ...{ id: `${kind} ${change.at}`, at: at(0), kind },
+  id: `${kind} ${change.at}`,
+  at: at(0),
+  kind,
   ...change,
 });
 const keysOf = (...given: Parameters<typeof lastingNow>) => [...lastingNow(...given).keys()].sort();

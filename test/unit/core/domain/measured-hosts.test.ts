@@ -7,7 +7,9 @@ import { type DeployableUuid, derivedUuid, type HandleUuid } from '#core/domain/
 import { aDeployable, aStoredHandle } from '#test/support/builders.ts';
 
 const host = (hostname: string, isPaused = false): CapacityHost => ({
-  ...{ hostname, isPaused, providers: [] },
+  hostname,
+  isPaused,
+  providers: [],
 });
 
 function range(after: string, upTo: string, hour: number, ...names: string[]): MeasuredRange {
@@ -50,12 +52,10 @@ describe('the hosts of measured ranges', () => {
 it('providers of one kind and state are equal, whatever they are called', () => {
   const provider = (name: string) => ({
     deployable: aDeployable({
-      ...{
-        name,
-        hostname: name,
-        createdAt: name,
-        uuid: derivedUuid('each', name) as DeployableUuid,
-      },
+      name,
+      hostname: name,
+      createdAt: name,
+      uuid: derivedUuid('each', name) as DeployableUuid,
     }),
     handles: ['b', 'a'].map((handle) =>
       aStoredHandle({

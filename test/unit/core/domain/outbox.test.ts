@@ -19,12 +19,16 @@ const unseen = { isAwaited: false } as const;
 const seen = { isAwaited: true } as const;
 const note = { instances: [anInstanceUuid], bootId: 'boot-1' };
 const work = {
-  ...{ hostname: 'cmp1', handles: [], startedAt: '2026-07-01T01:02:03.000Z' },
+  hostname: 'cmp1',
+  handles: [],
+  startedAt: '2026-07-01T01:02:03.000Z',
   id: 'work-1' as ReleaseId,
 };
 const release = { ...work, kind: 'release' as const };
 const program = {
-  ...{ ...work, imageId: 'image-1', providerUuid: aProviderUuid },
+  ...work,
+  imageId: 'image-1',
+  providerUuid: aProviderUuid,
   kind: 'program' as const,
 };
 const handle = aStoredHandle();

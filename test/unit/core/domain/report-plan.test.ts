@@ -228,7 +228,7 @@ describe('planning a report of a pool with other cards', () => {
       return { ...aHandle(index, 'PCI'), locality: set === undefined ? {} : { set } };
     });
     const offers = { resource_class: 'PGPU', traits: [], attach_handles: handles };
-    return aDevice({ ...{ address: 'gpus', vendor: '10de', product: '26b9' }, offers, unit_cards });
+    return aDevice({ address: 'gpus', vendor: '10de', product: '26b9', offers, unit_cards });
   }
 
   const all: Units = { [first]: before, [second]: before, [third]: before };

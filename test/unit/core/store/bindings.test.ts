@@ -30,7 +30,9 @@ const binding = aBinding();
 const claim = { arq, target: aTarget(), handle, place: toHandlePlace(aDeployable()) };
 const held = { handleUuid: handle.uuid, type: handle.type, info: handle.info };
 const bound: BoundArq = {
-  ...{ ...arq, state: 'Bound', projectId: binding.projectId },
+  ...arq,
+  state: 'Bound',
+  projectId: binding.projectId,
   binding: { ...claim.target, bindId: binding.bindId, attachment: held },
 };
 let store: BindingStore;
@@ -48,7 +50,9 @@ beforeEach(async () => {
   await put(tables.arqs, unbound);
   await put(tables.inventory, free);
   await store.release(binding, {
-    ...{ arqs: [], fate: 'deleted', left: [] },
+    arqs: [],
+    fate: 'deleted',
+    left: [],
     change,
     unboundUntil,
   });

@@ -81,7 +81,8 @@ describe('a write that met another transaction', () => {
     const conflict = cancelled('TransactionConflict');
     const attempts = answering(clients.strong, Array(100).fill(conflict));
     await expect(clients.strong.send(write)).rejects.toMatchObject({
-      ...{ name: 'DatabaseUnavailable', cause: conflict },
+      name: 'DatabaseUnavailable',
+      cause: conflict,
     });
     expect(attempts()).toBe(8);
   });

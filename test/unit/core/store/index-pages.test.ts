@@ -16,8 +16,11 @@ function indexOf(rows: number) {
 }
 
 const at = {
-  ...{ table: 'inventory', index: 'by-kind', partition: ['kind', 'device'] as const },
-  ...{ sort: ['uuid', undefined] as const, filter: { vendor_id: 'none' } },
+  table: 'inventory',
+  index: 'by-kind',
+  partition: ['kind', 'device'] as const,
+  sort: ['uuid', undefined] as const,
+  filter: { vendor_id: 'none' },
 };
 
 it('a short page with a filter that matches nothing takes few reads', async () => {

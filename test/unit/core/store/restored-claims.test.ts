@@ -19,8 +19,14 @@ const claimed = {
 const { arq_uuid, instance_uuid, claim_facts, ...free } = claimed;
 const bindOf = (uuid: string, project: string) => [
   {
-    ...{ pk: `ARQ#${uuid}`, uuid, instance_uuid: `of-${uuid}`, bind_id: 'b' },
-    ...{ project_id: project, profile_name: 'gpu', provider_uuid: 'p', handle_uuid: 'h' },
+    pk: `ARQ#${uuid}`,
+    uuid,
+    instance_uuid: `of-${uuid}`,
+    bind_id: 'b',
+    project_id: project,
+    profile_name: 'gpu',
+    provider_uuid: 'p',
+    handle_uuid: 'h',
   },
   { pk: `INSTANCE#of-${uuid}`, started_at: '2026-02-01T00:00:00.000Z', arq_uuids: [uuid] },
 ];
@@ -33,7 +39,9 @@ function restored(handle: Row, arqs: readonly Row[]): Row | undefined {
 }
 
 const factsOfOther = {
-  ...{ project_id: 'second', profile_name: 'gpu', at: '2026-02-01T00:00:00.000Z' },
+  project_id: 'second',
+  profile_name: 'gpu',
+  at: '2026-02-01T00:00:00.000Z',
   ...place,
 };
 
@@ -50,7 +58,8 @@ it.each([
   ['no ARQ', free],
 ])('has the facts of the ARQ that names a handle claimed by %s', (_, handle) => {
   expect(restored(handle, bindOf('b', 'second'))).toMatchObject({
-    ...{ arq_uuid: 'b', claim_facts: factsOfOther },
+    arq_uuid: 'b',
+    claim_facts: factsOfOther,
   });
 });
 

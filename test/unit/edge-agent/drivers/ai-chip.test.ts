@@ -63,7 +63,10 @@ describe('the table of AI processors', () => {
     expect(notOffered).toEqual([]);
     const device = reportedDevice.parse(devices[address]);
     expect(device).toMatchObject({
-      ...{ driver: 'ai_chip', type: 'AICHIP', vendor, model },
+      driver: 'ai_chip',
+      type: 'AICHIP',
+      vendor,
+      model,
       attributes: { model, function: row.function },
       offers: { resource_class: row.resource_class },
     });
@@ -252,7 +255,8 @@ describe("an operator's row", () => {
     const row = { ...myRow, traits: ['CUSTOM_NPU_FAST'], attributes: { memory: '32 GiB' } };
     const { devices } = await discover([{ model: 'My NPU' }], [row]);
     expect(reportedDevice.parse(devices[address])).toMatchObject({
-      ...{ type: 'AICHIP', model: 'My NPU' },
+      type: 'AICHIP',
+      model: 'My NPU',
       attributes: { model: 'My NPU', function: 'physical', memory: '32 GiB' },
       offers: {
         resource_class: 'CUSTOM_MY_NPU',

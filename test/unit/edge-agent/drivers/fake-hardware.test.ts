@@ -14,7 +14,9 @@ const fpga = '0000:0d:00.0';
 const aGpu = (bootId = 'boot-1') => createFakeGpuDriver({ directory, bootId });
 const anFpga = (bootId = 'boot-1') => createFakeFpgaDriver({ directory, bootId });
 const mdev = (number: number, type = 'fake-1') => ({
-  ...{ address: gpu, uuid: `uuid-${number}`, type: 'MDEV' as const },
+  address: gpu,
+  uuid: `uuid-${number}`,
+  type: 'MDEV' as const,
   info: { asked_type: type },
 });
 

@@ -75,15 +75,23 @@ describe('discovery of FPGA managers', () => {
   it('describes a board by the name of the kernel, with a region and no handle', async () => {
     kernel.add('fpga0');
     expect(await start({ traits: ['CUSTOM_KRIA'] })).toEqual({
-      ...{ address: 'fpga0', driver: 'fpga_manager', type: 'FPGA' },
-      ...{ vendor: 'linux', product: 'fpga0', model: 'Xilinx ZynqMP FPGA Manager' },
+      address: 'fpga0',
+      driver: 'fpga_manager',
+      type: 'FPGA',
+      vendor: 'linux',
+      product: 'fpga0',
+      model: 'Xilinx ZynqMP FPGA Manager',
       std_board_info: '{"manager":"fpga0","name":"Xilinx ZynqMP FPGA Manager"}',
       vendor_board_info: 'miss_vb_info',
       attributes: { images: 'full', programming: 'firmware' },
       regions: [
         {
-          ...{ name: 'region0', kind: 'reconfigurable-region', resource_class: 'FPGA' },
-          ...{ 'region-type-uuid': fakeInterface, traits: ['CUSTOM_KRIA'], attach_handles: [] },
+          name: 'region0',
+          kind: 'reconfigurable-region',
+          resource_class: 'FPGA',
+          'region-type-uuid': fakeInterface,
+          traits: ['CUSTOM_KRIA'],
+          attach_handles: [],
         },
       ],
     });
@@ -167,7 +175,9 @@ describe('programming by an FPGA manager', () => {
       expect(kernel.at('fpga0').loaded).toEqual([{ flags, bytes: Buffer.from('the bits') }]);
       expect(readdirSync(kernel.firmware)).toEqual([]);
       expect((await device())?.regions[0]).toMatchObject({
-        ...{ 'bitstream-id': imageId, 'function-uuid': other, 'function-uuids': [aFunction] },
+        'bitstream-id': imageId,
+        'function-uuid': other,
+        'function-uuids': [aFunction],
       });
     },
   );
@@ -246,7 +256,9 @@ describe('a board with a function for guests', () => {
     await startAttached();
     await write();
     expect(await clean()).toEqual({
-      ...{ cleaned_by: 'blank image', function: aFunction, verified_by: 'state operating' },
+      cleaned_by: 'blank image',
+      function: aFunction,
+      verified_by: 'state operating',
     });
     expect(kernel.at('fpga0').loaded.at(-1)?.bytes.toString()).toBe('nothing');
     expect((await device())?.regions[0]?.['function-uuid']).toBeUndefined();

@@ -39,7 +39,9 @@ describe('virtual functions of xe', () => {
     expect(on.kernel.writes.at(-1)).toBe('sriov_admin/.bulk_profile/sched_priority normal');
     const { device, handles } = await driver.discover();
     expect(device).toMatchObject({
-      ...{ driver: 'gpu_vf', type: 'GPU', model: 'Intel Arc Pro B60' },
+      driver: 'gpu_vf',
+      type: 'GPU',
+      model: 'Intel Arc Pro B60',
       attributes: { profile: 'half', vram_mib: '4096', exec_quantum_ms: '20' },
       offers: { resource_class: 'VGPU', pool: 'half' },
     });
@@ -304,8 +306,10 @@ describe('a function is cleaned', () => {
   it('by a reset, and its share is read again', async () => {
     const driver = await offering({ ...two, profile: { vram_mib: 4096, exec_quantum_ms: 20 } });
     expect(await driver.clean('2')).toMatchObject({
-      ...{ cleaned_by: 'reset', reset_method: 'flr' },
-      ...{ virtual_function: 2, shares_verified: 2 },
+      cleaned_by: 'reset',
+      reset_method: 'flr',
+      virtual_function: 2,
+      shares_verified: 2,
     });
   });
 

@@ -25,7 +25,11 @@ describe('driver inspur_fpga', () => {
     host.tree.addFunction({ ...fpga, product });
     const { devices } = await (await driverOf({ devices: [{ model }] })).discover();
     expect(reportedDevice.parse(devices[address])).toMatchObject({
-      ...{ driver: 'inspur_fpga', type: 'FPGA', vendor: '1bd4', product, model },
+      driver: 'inspur_fpga',
+      type: 'FPGA',
+      vendor: '1bd4',
+      product,
+      model,
       offers: {
         resource_class: 'FPGA',
         traits: expect.arrayContaining([

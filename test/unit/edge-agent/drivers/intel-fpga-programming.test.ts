@@ -28,7 +28,9 @@ describe('programming of an FPGA card', () => {
     ]);
     expect(host.driverOf(virtual)).toBe('vfio-pci');
     expect(await host.region()).toMatchObject({
-      ...{ 'bitstream-id': imageId, 'function-uuid': other, 'function-uuids': [aFunction] },
+      'bitstream-id': imageId,
+      'function-uuid': other,
+      'function-uuids': [aFunction],
     });
     expect(host.percents).toEqual([0, 100]);
   });
@@ -136,8 +138,11 @@ describe('cleaning of an FPGA card', () => {
   it('writes the blank image, and says what was verified', async () => {
     await host.write({ functionUuid: other });
     expect(await host.clean()).toEqual({
-      ...{ cleaned_by: 'blank image', function: '00000000-0000-4000-8000-00000000b1a4' },
-      ...{ errors_cleared: 'none', static_region: staticRegion, memory_of_card: 'not erased' },
+      cleaned_by: 'blank image',
+      function: '00000000-0000-4000-8000-00000000b1a4',
+      errors_cleared: 'none',
+      static_region: staticRegion,
+      memory_of_card: 'not erased',
     });
     const region = await host.region();
     expect([region?.['bitstream-id'], region?.['function-uuid']]).toEqual([undefined, undefined]);

@@ -8,7 +8,8 @@ describe('settings of driver intel_fpga', () => {
   it('need the address of a card alone', () => {
     expect(intelFpgaSettings.parse({ cards: ['00000000:5E:00.0'] })).toMatchObject({
       cards: [{ addresses: [card], virtual_functions: true, bind_to: 'vfio-pci' }],
-      ...{ clean: 'blank', fpgaconf: '/usr/bin/fpgaconf' },
+      clean: 'blank',
+      fpgaconf: '/usr/bin/fpgaconf',
     });
   });
 

@@ -19,22 +19,31 @@ describe('discovery of FPGA cards', () => {
       cards: [{ addresses: address, traits: ['CUSTOM_RACK_7'] }],
     });
     expect(device).toMatchObject({
-      ...{ address, driver: 'intel_fpga', type: 'FPGA', vendor: '0x8086', product: '0x09c4' },
-      ...{ model: 'PAC Arria10', firmware: staticRegion },
+      address,
+      driver: 'intel_fpga',
+      type: 'FPGA',
+      vendor: '0x8086',
+      product: '0x09c4',
+      model: 'PAC Arria10',
+      firmware: staticRegion,
       attributes: { interface: fakeInterface, ports: '1' },
     });
     expect(device?.offers).toBeUndefined();
     expect(device?.regions).toEqual([
       {
-        ...{ name: 'region0', kind: 'reconfigurable-region', resource_class: 'FPGA' },
-        ...{ 'region-type-uuid': fakeInterface, 'function-uuid': aFunction },
+        name: 'region0',
+        kind: 'reconfigurable-region',
+        resource_class: 'FPGA',
+        'region-type-uuid': fakeInterface,
+        'function-uuid': aFunction,
         traits: [
           ...['CUSTOM_FPGA_INTEL', 'CUSTOM_FPGA_INTEL_PAC_ARRIA10', 'CUSTOM_FPGA_PRODUCT_ID_09C4'],
           ...['CUSTOM_PCI_INTEL', 'CUSTOM_PCI_PRODUCT_ID_09C4', 'CUSTOM_RACK_7'],
         ],
         attach_handles: [
           {
-            ...{ type: 'PCI', clean_seconds: 280 },
+            type: 'PCI',
+            clean_seconds: 280,
             info: { domain: '0000', bus: '5e', device: '00', function: '1' },
           },
         ],

@@ -40,7 +40,11 @@ afterEach(() => kernel.tree.remove());
 function aDriver(given: object = {}, thing = 'test:cmp1') {
   const settings = mdevSettings.parse({ pools: [{ parents: card, type: 'nvidia-1' }], ...given });
   const context: DriverContext = {
-    ...{ directory, thing, bootId: 'boot-1', clock: systemClock, log: silentLog },
+    directory,
+    thing,
+    bootId: 'boot-1',
+    clock: systemClock,
+    log: silentLog,
     sysfs: openSysfs(kernel.tree.root),
     hardware: kernel.hardware() as Hardware,
     guards,
@@ -73,7 +77,9 @@ function addVirtualParents(description: string): void {
 }
 
 const work = (given: object = {}): HandleWork => ({
-  ...{ address: card, uuid, type: 'MDEV' },
+  address: card,
+  uuid,
+  type: 'MDEV',
   info: { asked_type: 'nvidia-1', vgpu_mark: 'nvidia-1_0' },
   ...given,
 });

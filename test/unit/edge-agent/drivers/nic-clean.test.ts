@@ -8,8 +8,14 @@ import { perTest } from '#test/support/vitest/shared.ts';
 /** The virtual functions of the card. */
 const [first, other] = ['0000:3d:00.1', '0000:3d:00.2'] as const;
 const tenants = {
-  ...{ address: '02:11:22:33:44:55', vlan: 100, qos: 3, max: 100, min: 10 },
-  ...{ spoofchk: false, trust: true, state: 'enable' as const },
+  address: '02:11:22:33:44:55',
+  vlan: 100,
+  qos: 3,
+  max: 100,
+  min: 10,
+  spoofchk: false,
+  trust: true,
+  state: 'enable' as const,
 };
 const host = perTest(() => new NicHost());
 const withOne = perTest(() => new NicHost(1));
@@ -23,10 +29,17 @@ describe('cleaning a virtual function', () => {
     Object.assign(host.kernel.functionAt(card, 0), tenants);
     Object.assign(host.kernel.functionAt(card, 1), tenants);
     expect(await host.clean(card, first)).toMatchObject({
-      ...{ cleaned_by: 'reset and restore', reset_method: 'flr' },
+      cleaned_by: 'reset and restore',
+      reset_method: 'flr',
       restored: 'MAC address, VLAN, highest rate, link state, lowest rate, spoof check, trust',
-      ...{ restored_from: 'the state before its holder', mac: '00:00:00:00:00:00', vlan: '0' },
-      ...{ max_tx_rate: 0, min_tx_rate: 0, spoof_check: true, trust: false, link_state: 'auto' },
+      restored_from: 'the state before its holder',
+      mac: '00:00:00:00:00:00',
+      vlan: '0',
+      max_tx_rate: 0,
+      min_tx_rate: 0,
+      spoof_check: true,
+      trust: false,
+      link_state: 'auto',
     });
     expect(host.kernel.functionAt(card, 0)).toEqual(untouched);
     expect(host.kernel.functionAt(card, 1)).toEqual(tenants);

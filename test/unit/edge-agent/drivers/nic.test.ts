@@ -13,7 +13,10 @@ describe('what driver nic reports', () => {
     const settings = { ...divided.cards[0], physical_network: 'physnet-1', function: 'GTPv1' };
     const { [card]: device } = await host.start({ cards: [settings] });
     expect(device).toMatchObject({
-      ...{ type: 'NIC', vendor: '8086', product: '1572', driver: 'nic' },
+      type: 'NIC',
+      vendor: '8086',
+      product: '1572',
+      driver: 'nic',
       attributes: { interface: 'ens1', eswitch: 'legacy' },
     });
     expect(device?.offers?.resource_class).toBe('CUSTOM_NIC');
@@ -43,7 +46,10 @@ describe('what driver nic reports', () => {
     host.kernel.at(card).switchId = '0a0b';
     const { [card]: device } = await host.start(divided);
     expect(device?.attributes).toEqual({
-      ...{ interface: 'ens1', eswitch: 'switchdev', switch_id: '0a0b', representors: '2' },
+      interface: 'ens1',
+      eswitch: 'switchdev',
+      switch_id: '0a0b',
+      representors: '2',
     });
     expect(device?.offers?.traits).toContain('CUSTOM_NIC_SWITCHDEV');
   });
@@ -63,7 +69,8 @@ describe('what driver nic reports', () => {
     host.nowMs = 65_000;
     expect((await host.discover())[card]?.health).toEqual(device?.health);
     expect(device?.health).toEqual({
-      ...{ state: 'degraded', reason: 'has no link at its interface ens1' },
+      state: 'degraded',
+      reason: 'has no link at its interface ens1',
       since: '1970-01-01T00:00:05.000Z',
     });
     host.kernel.at(card).flags = ['BROADCAST', 'UP', 'LOWER_UP'];

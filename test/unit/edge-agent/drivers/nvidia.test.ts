@@ -50,7 +50,10 @@ async function setUpAndDiscover() {
 }
 
 const work = (info: Record<string, string>): HandleWork => ({
-  ...{ address: card, uuid: '91ac1606-427e-44bb-8233-f4ff4bf3d241', type: 'PCI', info },
+  address: card,
+  uuid: '91ac1606-427e-44bb-8233-f4ff4bf3d241',
+  type: 'PCI',
+  info,
 });
 
 const aCard = () => kernel.addCard(card, { memory: 4, types }, 4);

@@ -156,7 +156,9 @@ describe('formatting', () => {
     host.device.fna = fna;
     await host.start({ clean: 'format' });
     expect(await host.clean()).toMatchObject({
-      ...{ cleaned_by: `format ${name}`, format_status: 'completed', formatted_namespaces: 1 },
+      cleaned_by: `format ${name}`,
+      format_status: 'completed',
+      formatted_namespaces: 1,
     });
     const [command = ''] = host.changes();
     expect(command).toMatch(`format /dev/nvme0 --namespace-id=1 --lbaf=1 --ses=${ses} --force`);

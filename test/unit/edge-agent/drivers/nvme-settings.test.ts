@@ -6,10 +6,16 @@ const devices = ['0000:c1:00.0'];
 describe('the settings of driver nvme', () => {
   it('need devices only, and sanitise them by default', () => {
     expect(nvmeSettings.parse({ devices })).toEqual({
-      ...{ devices: [{ address: '0000:c1:00.0' }], bind_to: 'vfio-pci', clean: 'sanitise' },
-      ...{ data_may_stay: false, clean_seconds: 14_400, namespaces: 'keep' },
-      ...{ boot_partitions: 'zero', tool: '/usr/sbin/nvme' },
-      ...{ resource_class: 'CUSTOM_SSD', traits: [] },
+      devices: [{ address: '0000:c1:00.0' }],
+      bind_to: 'vfio-pci',
+      clean: 'sanitise',
+      data_may_stay: false,
+      clean_seconds: 14_400,
+      namespaces: 'keep',
+      boot_partitions: 'zero',
+      tool: '/usr/sbin/nvme',
+      resource_class: 'CUSTOM_SSD',
+      traits: [],
     });
   });
 

@@ -10,8 +10,13 @@ describe('discovery of NVMe devices', () => {
     const { [address]: device } = await host.start({ traits: ['CUSTOM_FAST'] });
     expect(host.kernel.driverOf(address)).toBe('vfio-pci');
     expect(device).toMatchObject({
-      ...{ address, driver: 'nvme', type: 'SSD', vendor: '144d', product: 'a80a' },
-      ...{ identity: 'S-c1', firmware: '1.0' },
+      address,
+      driver: 'nvme',
+      type: 'SSD',
+      vendor: '144d',
+      product: 'a80a',
+      identity: 'S-c1',
+      firmware: '1.0',
       attributes: { model_name: 'Simulated SSD', capacity_gb: '1000' },
       offers: {
         resource_class: 'CUSTOM_SSD',
@@ -229,9 +234,14 @@ describe('cleaning by a sanitize operation', () => {
 
   it('erases the media, says how, and returns the device to VFIO', async () => {
     expect(await host.clean()).toEqual({
-      ...{ cleaned_by: 'sanitise crypto-erase', sanitize_status: 'completed' },
-      ...{ sanitize_percent: 100, global_data_erased: true, namespaces: 'not reset: kept' },
-      ...{ boot_partitions: 'none', firmware: '1.0', firmware_unchanged: true },
+      cleaned_by: 'sanitise crypto-erase',
+      sanitize_status: 'completed',
+      sanitize_percent: 100,
+      global_data_erased: true,
+      namespaces: 'not reset: kept',
+      boot_partitions: 'none',
+      firmware: '1.0',
+      firmware_unchanged: true,
     });
     expect(host.device.dirty.size).toBe(0);
     expect(host.kernel.driverOf(address)).toBe('vfio-pci');
@@ -254,7 +264,8 @@ describe('cleaning by a sanitize operation', () => {
     host.device.failing.add(4);
     await host.start();
     expect(await host.clean()).toMatchObject({
-      ...{ cleaned_by: 'sanitise block-erase', failed_methods: 'crypto-erase' },
+      cleaned_by: 'sanitise block-erase',
+      failed_methods: 'crypto-erase',
     });
   });
 

@@ -50,10 +50,14 @@ describe("the operator's drivers", () => {
     loadConfig({
       environment: {},
       file: JSON.stringify({
-        ...{ stage: 'dev', endpoint: 'x', certificate: '/c', key: '/k' },
+        stage: 'dev',
+        endpoint: 'x',
+        certificate: '/c',
+        key: '/k',
         ...given,
       }),
-      ...{ hostname: 'cmp1', isReadable: () => true },
+      hostname: 'cmp1',
+      isReadable: () => true,
       modules: await load(),
       modulesFrom: folder,
     });

@@ -107,7 +107,8 @@ describe('a pool', () => {
     const allow_list = [{ ...gpus, address: c, pool: 'hgx0-1' }, gpus];
     const pools = [{ name: 'hgx0', by: 'numa' }];
     const { units, refused } = await discover([gpu(a, 1), gpu(c, 2), gpu(d, 3)], {
-      ...{ allow_list, pools },
+      allow_list,
+      pools,
     });
     expect(units).toMatchObject({ 'hgx0-0': [`05 0 -`] });
     expect(Object.values(refused)).toEqual(['is in a second pool named hgx0-1']);

@@ -15,8 +15,11 @@ const server = 'instance-0000001f';
 const belongs = `belongs to a server: the domain ${server} of libvirt has it`;
 const virtual = { vendor: '8086', product: '154c', classCode: '020000', driver: undefined };
 const entry = {
-  ...{ vendor_id: '8086', product_id: '154c', virtual_functions: 2 },
-  ...{ bind_to: 'vfio-pci', clean: 'reset' },
+  vendor_id: '8086',
+  product_id: '154c',
+  virtual_functions: 2,
+  bind_to: 'vfio-pci',
+  clean: 'reset',
 };
 
 const host = perTest(aGuardedHost);
@@ -31,8 +34,11 @@ const driverNow = (address: string) => host.sysfs.linkName(`bus/pci/devices/${ad
 
 function aCard(): void {
   aKernel().addCard({
-    ...{ address: card, ...virtual, product: '1572' },
-    ...{ driver: 'i40e', sriovTotalvfs: 4 },
+    address: card,
+    ...virtual,
+    product: '1572',
+    driver: 'i40e',
+    sriovTotalvfs: 4,
   });
 }
 

@@ -17,8 +17,11 @@ let writes: string[];
 beforeEach(() => {
   writes = [];
   aKernel().addCard({
-    ...{ address: card, ...virtual, product: '1572' },
-    ...{ driver: 'i40e', sriovTotalvfs: 4 },
+    address: card,
+    ...virtual,
+    product: '1572',
+    driver: 'i40e',
+    sriovTotalvfs: 4,
   });
 });
 
@@ -219,8 +222,12 @@ describe('the plan', () => {
     expect(changes).toEqual([
       { message: 'Host changed', driver: 'pci', ...count },
       ...virtualNow().map((address) => ({
-        ...{ message: 'Host changed', driver: 'pci', address },
-        ...{ what: 'driver', before: 'none', after: 'vfio-pci' },
+        message: 'Host changed',
+        driver: 'pci',
+        address,
+        what: 'driver',
+        before: 'none',
+        after: 'vfio-pci',
       })),
     ]);
   });
@@ -232,7 +239,10 @@ describe('the plan', () => {
     expect(await driver.plan?.()).toEqual([
       { ...count, before: '1', refusal: `${first} is offered to guests` },
       {
-        ...{ address: first, what: 'driver', before: 'none', after: 'vfio-pci' },
+        address: first,
+        what: 'driver',
+        before: 'none',
+        after: 'vfio-pci',
         apply: expect.any(Function) as unknown,
       },
     ]);

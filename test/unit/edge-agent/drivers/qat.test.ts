@@ -46,7 +46,10 @@ describe('what driver qat reports', () => {
   it('is a card with all of its virtual functions, and a trait for each service', async () => {
     const { [card]: device } = await host.start({ cards: [divided] });
     expect(device).toMatchObject({
-      ...{ type: 'QAT', vendor: '8086', product: '4940', model: 'QAT 4xxx' },
+      type: 'QAT',
+      vendor: '8086',
+      product: '4940',
+      model: 'QAT 4xxx',
       attributes: { family: '4xxx', generation: '4', services: 'sym;asym', ring_pairs: '64' },
     });
     expect(device?.offers).toMatchObject({ resource_class: 'CUSTOM_QAT' });
@@ -269,7 +272,10 @@ describe('cleaning', () => {
 
   it('resets the function, and says that the card is up and answers', async () => {
     expect(await host.clean(card, first)).toMatchObject({
-      ...{ cleaned_by: 'reset', state: 'up', services: 'sym;asym', heartbeat: '0' },
+      cleaned_by: 'reset',
+      state: 'up',
+      services: 'sym;asym',
+      heartbeat: '0',
     });
   });
 

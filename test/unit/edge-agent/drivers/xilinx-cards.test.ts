@@ -9,8 +9,12 @@ const directory = directoryPerTest();
 
 function aCard(bus: string): Card {
   const of = (fn: string, productId: string) => ({
-    ...{ address: `0000:${bus}:00.${fn}`, path: '', vendorId: '10ee', productId },
-    ...{ subsystemId: '10ee:000e', classCode: '120000' },
+    address: `0000:${bus}:00.${fn}`,
+    path: '',
+    vendorId: '10ee',
+    productId,
+    subsystemId: '10ee:000e',
+    classCode: '120000',
   });
   return { management: of('0', '5004'), user: of('1', '5005') };
 }

@@ -28,14 +28,21 @@ describe('an Alveo card', () => {
     expect(on.drivers()).toEqual(vfio);
     const { device, region } = await driver.discover();
     expect(device).toMatchObject({
-      ...{ driver: 'xilinx_fpga', type: 'FPGA', vendor: '10ee', product: '5004' },
-      ...{ model: 'ALVEO U250 PQ', identity: 'S-d8', firmware: '4.6.20' },
+      driver: 'xilinx_fpga',
+      type: 'FPGA',
+      vendor: '10ee',
+      product: '5004',
+      model: 'ALVEO U250 PQ',
+      identity: 'S-d8',
+      firmware: '4.6.20',
       attributes: { platform: 'xilinx_u250_gen3x16_xdma_shell_4_1', user_function: `${slot}.1` },
     });
     expect(device?.offers).toBeUndefined();
     expect(region).toMatchObject({
-      ...{ kind: 'reconfigurable-region', 'region-type-uuid': interfaceUuid },
-      ...{ resource_class: 'FPGA', num_accelerators: 1 },
+      kind: 'reconfigurable-region',
+      'region-type-uuid': interfaceUuid,
+      resource_class: 'FPGA',
+      num_accelerators: 1,
       traits: ['CUSTOM_FPGA_XILINX', 'CUSTOM_FPGA_PRODUCT_ID_5004', 'CUSTOM_FINANCE'],
     });
     expect(region?.attach_handles.map(({ info }) => info.function)).toEqual(['0', '1']);
@@ -247,7 +254,9 @@ describe('a card is cleaned', () => {
     const { driver, state } = await anOffered({ blank_image: on.blank });
     await driver.program();
     expect(await driver.clean()).toEqual({
-      ...{ cleaned_by: 'reset and blank image', xclbin_uuid: blankUuid, shell_unchanged: true },
+      cleaned_by: 'reset and blank image',
+      xclbin_uuid: blankUuid,
+      shell_unchanged: true,
     });
     expect(state.loaded).toBe(blankUuid);
     expect((await driver.discover()).region).not.toHaveProperty('bitstream-id');
@@ -374,7 +383,8 @@ describe('the report of xbmgmt', () => {
     const shell = { vbnv: 'xilinx_u200_xdma_201830_2', sc_version: 'N/A' };
     const told = { bdf: card, hardware: { serial_num: 'N/A' }, current_shell: shell };
     expect(parseFacts(of({ ...told, current_partitions: '' }), card)).toEqual({
-      ...{ base: 'xilinx_u200_xdma_201830_2', platforms: ['xilinx_u200_xdma_201830_2'] },
+      base: 'xilinx_u200_xdma_201830_2',
+      platforms: ['xilinx_u200_xdma_201830_2'],
     });
     expect(() => parseFacts(of({ bdf: card }), card)).toThrow('names no platform');
   });

@@ -19,7 +19,11 @@ describe("a node of a vendor's kernel driver, whose device sysfs does not tell",
   } as const;
   const put = (driver: keyof typeof ids | 'vfio-pci', given: keyof typeof ids) =>
     host.tree.addFunction({
-      ...{ address, iommuGroup: 12, driver, classCode: '120000', ...ids[given] },
+      address,
+      iommuGroup: 12,
+      driver,
+      classCode: '120000',
+      ...ids[given],
     });
 
   it.each([

@@ -139,7 +139,10 @@ describe('the cards of a pool', () => {
     const pci = await host.pciDriver(entries.map((each) => ({ ...each, pool: 'gpus' })));
     await pci.discover();
     return (await discoverAs(pci)).devices.map(({ device: { address, card, unit_cards } }) => ({
-      ...{ address, card, units: Object.keys(unit_cards ?? {}), first: unit_cards?.[at] },
+      address,
+      card,
+      units: Object.keys(unit_cards ?? {}),
+      first: unit_cards?.[at],
     }));
   };
 

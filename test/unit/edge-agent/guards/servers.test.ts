@@ -158,7 +158,9 @@ describe('definitions that cannot be read', () => {
     };
     const { hardware } = host;
     const broken = openGuards({
-      ...{ sysfs: failing, hardware, ownPid: '4711' },
+      sysfs: failing,
+      hardware,
+      ownPid: '4711',
       proc: { list: () => ['1'], linkTarget: () => undefined, read: () => '' },
       offeredBefore: nothingOffered,
       readDomains: async () => ({ domains: [], byFunction: new Map([[card, name]]) }),

@@ -56,7 +56,8 @@ describe('the versions of a card', () => {
 describe('the reload of a card', () => {
   it('is offered if the kernel counts it for this host', async () => {
     expect(await readReload(printing(recorded.show))).toEqual({
-      ...{ isOffered: true, hasFailed: false },
+      isOffered: true,
+      hasFailed: false,
     });
     const remote = { driver_reinit: {}, fw_activate: {} };
     const stats = { reload: { driver_reinit: {} }, remote_reload: remote };

@@ -33,13 +33,12 @@ const bus = {
   },
 };
 const announcer = {
-  ...{
-    stage: 'test',
-    log: silentLog,
-    events: bus,
-    metrics: noMetrics,
-    ...{ history: undefined as never, incidentMarks: undefined as never },
-  },
+  stage: 'test',
+  log: silentLog,
+  events: bus,
+  metrics: noMetrics,
+  history: undefined as never,
+  incidentMarks: undefined as never,
   queues: {
     send: async (_queue: string, messages: readonly object[]) => void sent.push(...messages),
   },
@@ -73,7 +72,9 @@ describe('an event of the queue', () => {
   const hidden: unknown[] = [];
   const deliver = (body: object, attempt = 1) => {
     const record = {
-      ...{ messageId: 'm', receiptHandle: 'r', body: JSON.stringify(body) },
+      messageId: 'm',
+      receiptHandle: 'r',
+      body: JSON.stringify(body),
       attributes: { ApproximateReceiveCount: String(attempt) },
     } as unknown as SQSRecord;
     const settings = { stage: 'test', queueUrls: {}, deadQueueUrls: {} };

@@ -25,7 +25,10 @@ alias = {"name": "a40", "vendor_id": "10de", "product_id": "2235", "device_type"
 `;
 const { settings, profiles } = planNova({
   options: readNovaConf([{ path: 'nova.conf', text }]),
-  ...{ flavors: undefined, stored: undefined, mdevTraits: new Map(), isMdevAttached: false },
+  flavors: undefined,
+  stored: undefined,
+  mdevTraits: new Map(),
+  isMdevAttached: false,
   skipped: new Set(),
 });
 

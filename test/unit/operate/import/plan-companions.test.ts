@@ -20,7 +20,10 @@ function plan(devices: readonly (readonly [string, string, string])[], asked: st
   return planNova({
     options: readNovaConf([{ path: 'nova.conf', text: ['[pci]', ...lines].join('\n') }]),
     flavors: readFlavors(JSON.stringify([{ ...flavor, Properties: properties }])),
-    ...{ stored: undefined, mdevTraits: new Map(), isMdevAttached: false, skipped: new Set() },
+    stored: undefined,
+    mdevTraits: new Map(),
+    isMdevAttached: false,
+    skipped: new Set(),
   });
 }
 
@@ -55,7 +58,10 @@ describe('audio and USB functions of a GPU', () => {
       profile: { name: 'gpu-x2', groups: [group, group] },
     });
     expect(verdicts(moved, 'alias')).toEqual({
-      ...{ gpu: 'move', audio: 'move', usb: 'move', bus: 'move' },
+      gpu: 'move',
+      audio: 'move',
+      usb: 'move',
+      bus: 'move',
     });
     expect(moved.profiles.map(({ name }) => name).sort()).toEqual(['gpu', 'gpu-x2']);
     expect(moved.rows.find(({ name }) => name === 'audio')?.note).toContain('goes with its card');

@@ -32,12 +32,22 @@ function plan(
     more,
   ];
   const rows = Object.entries(flavors ?? {}).map(([Name, Properties]) => ({
-    ...{ ID: Name, Name, RAM: 64, Disk: 1, VCPUs: 2, 'Is Public': true, Swap: 0, Properties },
+    ID: Name,
+    Name,
+    RAM: 64,
+    Disk: 1,
+    VCPUs: 2,
+    'Is Public': true,
+    Swap: 0,
+    Properties,
   }));
   return planNova({
     options: readNovaConf([{ path: 'nova.conf', text: lines.join('\n') }]),
     flavors: flavors && readFlavors(JSON.stringify(rows)),
-    ...{ stored: undefined, mdevTraits: new Map(), isMdevAttached: false, skipped: new Set() },
+    stored: undefined,
+    mdevTraits: new Map(),
+    isMdevAttached: false,
+    skipped: new Set(),
     ...given,
   });
 }
@@ -69,11 +79,15 @@ describe('PCI passthrough', () => {
       pci: {
         allow_list: [
           {
-            ...{ vendor_id: '10de', product_id: '2235', address: '0000:3b:00.0' },
+            vendor_id: '10de',
+            product_id: '2235',
+            address: '0000:3b:00.0',
             resource_class: 'CUSTOM_PCI_10DE_2235',
           },
           {
-            ...{ vendor_id: '8086', product_id: '154c', virtual_functions: true },
+            vendor_id: '8086',
+            product_id: '154c',
+            virtual_functions: true,
             resource_class: 'CUSTOM_PCI_8086_154C',
           },
         ],
@@ -97,7 +111,9 @@ describe('PCI passthrough', () => {
     const { settings, profiles } = plan(given);
     expect(settings?.pci?.allow_list).toEqual([
       {
-        ...{ vendor_id: '10de', product_id: '2235', resource_class: 'PGPU' },
+        vendor_id: '10de',
+        product_id: '2235',
+        resource_class: 'PGPU',
         traits: ['CUSTOM_BIG', 'CUSTOM_BLUE'],
       },
     ]);
@@ -276,8 +292,10 @@ describe('vGPUs', () => {
       mdev: {
         pools: [
           {
-            ...{ parents: ['0000:84:00.0', '0000:85:00.0'], type: 'nvidia-35' },
-            ...{ resource_class: 'VGPU', traits: ['CUSTOM_NV35'] },
+            parents: ['0000:84:00.0', '0000:85:00.0'],
+            type: 'nvidia-35',
+            resource_class: 'VGPU',
+            traits: ['CUSTOM_NV35'],
           },
           { parents: ['0000:86:00.0'], type: 'mtty-1', resource_class: 'CUSTOM_TTY' },
         ],

@@ -24,14 +24,22 @@ const now = '2026-07-01T01:02:03.456Z';
 function anArq(id: number, handle: number): Arq {
   const info = { domain: '0000', bus: '0c', device: '0', function: String(handle) };
   return {
-    ...{ uuid: arqOf(id) as ArqUuid, state: 'Bound', deviceProfileName: 'fpga', groupId: 0 },
-    ...{ group: {}, projectId: 'demo', createdAt: now },
+    uuid: arqOf(id) as ArqUuid,
+    state: 'Bound',
+    deviceProfileName: 'fpga',
+    groupId: 0,
+    group: {},
+    projectId: 'demo',
+    createdAt: now,
     binding: {
-      ...{ bindId: 'b' as BindId, instanceUuid: serverOf(id) as InstanceUuid },
-      ...{ hostname: cyborgHost, providerUuid: provider },
+      bindId: 'b' as BindId,
+      instanceUuid: serverOf(id) as InstanceUuid,
+      hostname: cyborgHost,
+      providerUuid: provider,
       attachment: {
         handleUuid: handleUuid(provider, { type: 'TEST_PCI', info }),
-        ...{ type: 'TEST_PCI', info },
+        type: 'TEST_PCI',
+        info,
       },
     },
   };
@@ -39,7 +47,11 @@ function anArq(id: number, handle: number): Arq {
 
 const profile: DeviceProfile = {
   uuid: tables.profiles[0]?.uuid as DeviceProfile['uuid'],
-  ...{ name: 'fpga', groups: [], revision: 1, microversion: '2.0', createdAt: now },
+  name: 'fpga',
+  groups: [],
+  revision: 1,
+  microversion: '2.0',
+  createdAt: now,
 };
 
 it('changes nothing while servers have what they had', () => {
@@ -128,7 +140,8 @@ describe('states of devices', () => {
 
   it('are not mentioned to a database without them, and what is not clean stays in use', () => {
     const { statements, warnings } = planReturn(readTables(xmlOf(aCyborg({ servers: 0 }))), {
-      ...{ profiles: [profile], arqs: [] },
+      profiles: [profile],
+      arqs: [],
       handles: [cleaning],
     });
     expect(statements.slice(1, -1)).toEqual([inUse(3)]);

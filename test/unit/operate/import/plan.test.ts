@@ -30,8 +30,11 @@ function someFacts(servers = 2): Facts {
       [
         cyborgProvider,
         {
-          ...{ name: cyborgProviderName, node: cyborgHost },
-          ...{ traits: ['CUSTOM_FAKE_DEVICE'], classes: ['FPGA'], consumers: instances },
+          name: cyborgProviderName,
+          node: cyborgHost,
+          traits: ['CUSTOM_FAKE_DEVICE'],
+          classes: ['FPGA'],
+          consumers: instances,
         },
       ],
     ]),

@@ -5,8 +5,13 @@ const record = { id: '6b1e3d6e-25cf-5b44-897b-33533186ae14', at: '2026-03-01T12:
 
 it('a refused call is an event of its user, with the HTTP status as its reason', () => {
   const call = {
-    ...{ rule: 'cyborg:operator:host:forget', method: 'DELETE', status: 409 },
-    ...{ path: '/operator/v1/hosts/cmp1', project_id: 'p1', roles: ['admin'], given: null },
+    rule: 'cyborg:operator:host:forget',
+    method: 'DELETE',
+    status: 409,
+    path: '/operator/v1/hosts/cmp1',
+    project_id: 'p1',
+    roles: ['admin'],
+    given: null,
   };
   const asked = { ...record, kind: 'call.refused', by: 'user:u1', request_id: 'req-1', call };
   expect(cadfEvent({ ...asked, reason: 'It is online.' })).toMatchObject({
