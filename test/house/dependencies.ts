@@ -43,7 +43,9 @@ export function dependencies(): readonly Dependency[] {
     .filter(([path]) => path !== '')
     .map(([path, { version = '', license = 'none', dev }]) => ({
       name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
-      ...{ version, licence: license, isForDevelopment: dev },
+      version,
+      licence: license,
+      isForDevelopment: dev,
     }));
 }
 
