@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { countReporter } from '#test/support/vitest/count-reporter.ts';
+import { cpuReporter } from '#test/support/vitest/cpu-reporter.ts';
 import { LongestFirst } from '#test/support/vitest/longest-first.ts';
-import { patience } from '#test/support/vitest/patience.ts';
 
 /** Files that neither change what a module keeps nor replace a module. */
 const pure = ['test/{unit,console,house}/**/*.test.ts', 'test/infra/!(access).test.ts'];
@@ -14,7 +14,8 @@ export default defineConfig({
       { name: 'whole', description: 'takes too long for npm run test:all, and for CI' },
     ],
     globalSetup: ['test/support/vitest/temporary-files.ts'],
-    reporters: ['default', countReporter],
+    setupFiles: ['test/support/vitest/cpu-time.ts'],
+    reporters: ['default', cpuReporter, countReporter],
     maxWorkers: 2,
     // To start a process and to load packages takes longer than most files do.
     isolate: false,
@@ -23,7 +24,6 @@ export default defineConfig({
     // tests take a hundred steps, each of them seconds on a slow machine.
     testTimeout: 1_200_000,
     hookTimeout: 1_200_000,
-    expect: { poll: patience },
     projects: [
       // Each file starts its own engines on its own ports, so files run beside each other in any
       // order.

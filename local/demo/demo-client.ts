@@ -2,16 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-
-/** The longest time without any change. A step may take longer while something changes. */
-const stillSecondsMax = 120;
-
-let movedAt = performance.now();
-
-/** Extends the waits: call it when the system shows progress, for instance with a log line. */
-export function noteProgress(): void {
-  movedAt = performance.now();
-}
+import { noteProgress, standsStill, stillSecondsMax } from './stillness.ts';
 
 export type Client = ReturnType<typeof client>;
 
@@ -50,7 +41,7 @@ export function client(base: string) {
  * @param what completes the message "Waited for"
  * @throws Error with the message and the last value
  */
-export async function eventually<T>(
+export async function waitFor<T>(
   what: string,
   read: () => Promise<T>,
   holds: (value: T) => boolean,
@@ -62,9 +53,8 @@ export async function eventually<T>(
     const seen = JSON.stringify(value);
     if (seen !== last) noteProgress();
     last = seen;
-    const stillSeconds = (performance.now() - movedAt) / 1000;
     assert.ok(
-      stillSeconds < stillSecondsMax,
+      !standsStill(),
       `Waited for ${what}; no change for ${stillSecondsMax} s. Last: ${seen}`,
     );
     await sleep(20);

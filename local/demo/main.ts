@@ -8,9 +8,10 @@ import { takeNoArguments } from '#core/command-line/arguments.ts';
 import { chooseLayout, urlOf } from '#local/process/layout.ts';
 import { startSystem } from '#local/process/system.ts';
 import { announceHost } from './announce-host.ts';
-import { client, noteProgress } from './demo-client.ts';
+import { client } from './demo-client.ts';
 import { demoAgent, demoHostname } from './demo-host.ts';
 import { playDemo } from './steps.ts';
+import { noteProgress } from './stillness.ts';
 
 takeNoArguments(
   'npm run -s demo    one server with two accelerators, from report to release, on this machine',

@@ -7,7 +7,7 @@ import type { AttachHandle } from '#core/domain/device/device.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { traitPart } from '#core/domain/placement/traits.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
-import { type Client, eventually } from './demo-client.ts';
+import { type Client, waitFor } from './demo-client.ts';
 import { demoHostname } from './demo-host.ts';
 import { inventoryOf } from './demo-inventory.ts';
 import { aFunction, aGbs, fakeInterface } from './gbs.ts';
@@ -35,19 +35,19 @@ interface Arq {
 /** @throws Error if a step fails */
 export async function playDemo(demo: Demo): Promise<void> {
   const { api, nova, placement, done } = demo;
-  const { devices } = await eventually(
+  const { devices } = await waitFor(
     'the five devices of the host in the list of the API',
     () => api.get<{ devices: { type: string }[] }>('/devices', 'manager-token'),
     ({ devices }) => devices.length === 5,
   );
   done(`the devices of the agent are there: ${devices.map(({ type }) => type).join(', ')}`);
 
-  const inventory = await eventually(
+  const inventory = await waitFor(
     'Placement to offer 16 FPGA',
     () => inventoryOf(placement, 'FakeDevice', 'FPGA'),
     (fpgas) => fpgas?.total === 16,
   );
-  await eventually(
+  await waitFor(
     'Placement to offer 4 VGPU',
     () => inventoryOf(placement, vgpuProvider, 'VGPU'),
     (vgpus) => vgpus?.total === 4,
@@ -71,7 +71,7 @@ export async function playDemo(demo: Demo): Promise<void> {
   done(`both ARQs are resolved, with handles ${arqs.map(addressOf).join(' and ')}`);
 
   await deleteServer(api, nova, vm);
-  await eventually(
+  await waitFor(
     'the allocation of the deleted server to be gone',
     () => inventoryOf(placement, 'FakeDevice', 'FPGA'),
     (fpgas) => fpgas?.used === 0,
@@ -134,7 +134,7 @@ async function bootServer(nova: Client, { flavor, profile }: Offer): Promise<str
   const { server } = await nova.post<{ server: { id: string } }>('/servers', 'demo-token', {
     server: { name: `vm-${profile}`, flavorRef: flavor },
   });
-  const built = await eventually(
+  const built = await waitFor(
     `Nova to build server vm-${profile}`,
     () => nova.get<{ server: { status: string } }>(`/servers/${server.id}`, 'demo-token'),
     (each) => each.server.status !== 'BUILD',
@@ -151,7 +151,7 @@ async function resolvedArqs(api: Client, server: string): Promise<Arq[]> {
 /** Deletes the server and waits until its ARQs are gone. */
 async function deleteServer(api: Client, nova: Client, server: string): Promise<void> {
   await nova.delete(`/servers/${server}`, 'demo-token');
-  await eventually(
+  await waitFor(
     'the ARQs of the deleted server to be gone',
     () => api.get<{ arqs: Arq[] }>('/accelerator_requests', 'demo-token'),
     ({ arqs }) => arqs.length === 0,
@@ -180,7 +180,7 @@ async function bootWithVgpu({ api, nova, stage, done }: Demo): Promise<void> {
   done(`Nova's list of the ARQs waited for the host; events that it needed: ${events.length}`);
 
   await nova.delete(`/servers/${vm}`, 'demo-token');
-  await eventually(
+  await waitFor(
     'the host to confirm that the mdev is removed',
     () => handleOf(stage, mdev),
     (handle) => handle !== undefined && !handle.release && !handle.claim,
@@ -206,7 +206,7 @@ async function bootWithFpga(demo: Demo): Promise<void> {
 
   const provider = providerUuid(`${demoHostname}_0000:0d:00.0_region0`);
   const functionTrait = `CUSTOM_FPGA_ABCD_FUNCTION_${traitPart(aFunction)}`;
-  await eventually(
+  await waitFor(
     'Placement to know the function of the region',
     () =>
       placement.get<{ traits: string[] }>(`/resource_providers/${provider}/traits`, 'admin-token'),
@@ -230,7 +230,7 @@ async function programByOperator({ api, glance, done }: Demo): Promise<void> {
   await api.patch(`/deployables/${(await find())?.uuid}/program`, 'admin-token', [
     { path: '/program', op: 'replace', value: [{ image_uuid: id }] },
   ]);
-  await eventually(
+  await waitFor(
     'the region to be programmed with the image of the operator',
     find,
     (region) => region?.bitstream_id === id,

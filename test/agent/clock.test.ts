@@ -2,7 +2,8 @@
 
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { aJobsHost, eventually, gpu } from './jobs-host.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
+import { aJobsHost, gpu } from './jobs-host.ts';
 
 const shifted = (aheadMs: number) => ({
   NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(

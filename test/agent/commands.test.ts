@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { SysfsTree } from '#test/support/hosts/sysfs.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 import { snapshotOf } from '#test/support/vitest/snapshot.ts';
 import { type CommandHost, card, createCommandHost, qat, services } from './command-host.ts';
@@ -73,7 +73,7 @@ describe('apply', () => {
   it('is refused while an agent runs, beside which plan and assert run', async () => {
     withPci();
     const running = host.start();
-    await expect.poll(() => running.output(), patience).toContain('Set-up incomplete');
+    await eventually(() => running.output()).toContain('Set-up incomplete');
     const before = snapshotOf(tree.root);
     const { code, output } = await agent(['apply']);
     expect(output).toContain(`Nothing is changed: an agent runs with ${state}`);

@@ -12,7 +12,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect } from 'vitest';
 import { type InventoryReport, inventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
 import { type WorkEnd, workEnd } from '#core/contracts/work-message.ts';
@@ -21,7 +20,6 @@ import { type Certificates, openCertificates } from '#local/aws/certificates.ts'
 import { aGbs, sha256Of } from '#test/support/hosts/gbs.ts';
 import { aJobsModel, type JobsModel } from '#test/support/hosts/iot-jobs-model.ts';
 import { serveHttp } from '#test/support/http-server.ts';
-import { patience } from '#test/support/vitest/patience.ts';
 import { type AgentProcess, startAgent } from './agent-process.ts';
 
 const thing = 'test:cmp1:example';
@@ -180,8 +178,4 @@ export async function aJobsHost(): Promise<JobsHost> {
       rmSync(directory, { recursive: true });
     },
   };
-}
-
-export function eventually<T>(read: () => T) {
-  return expect.poll(read, patience);
 }

@@ -3,8 +3,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { aFunction } from '#test/support/hosts/gbs.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
-import { aJobsHost, eventually, fpga, gpu, imageId } from './jobs-host.ts';
+import { aJobsHost, fpga, gpu, imageId } from './jobs-host.ts';
 
 const host = perTest(aJobsHost);
 const [uuid, other] = [

@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { aFunction } from '#test/support/hosts/gbs.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
-import { aJobsHost, eventually, fpga, gpu, imageId } from './jobs-host.ts';
+import { aJobsHost, fpga, gpu, imageId } from './jobs-host.ts';
 
 const host = perTest(aJobsHost);
 const uuid = '91ac1606-427e-44bb-8233-f4ff4bf3d241';

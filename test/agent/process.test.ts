@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { type BrokerOptions, startBroker } from '#local/aws/broker.ts';
 import { openCertificates } from '#local/aws/certificates.ts';
 import { freePort } from '#local/ports.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 import { run, startAgent } from './agent-process.ts';
 
@@ -56,9 +56,9 @@ it.each(['SIGTERM', 'SIGINT'] as const)('disconnects and exits with 0 on %s', as
   });
   try {
     const agent = startAgent({ directory, broker, certificate });
-    await expect.poll(() => agent.output(), patience).toContain('Inventory reported');
+    await eventually(() => agent.output()).toContain('Inventory reported');
     expect(await agent.stop(signal)).toBe(0);
-    await expect.poll(() => reasons).toEqual(['CLIENT_INITIATED_DISCONNECT']);
+    await eventually(() => reasons).toEqual(['CLIENT_INITIATED_DISCONNECT']);
   } finally {
     await broker.stop();
   }
@@ -68,13 +68,13 @@ it('does not start beside another agent with the same state, and starts after th
   const { broker, certificate } = await aBroker();
   try {
     const first = startAgent({ directory, broker, certificate });
-    await expect.poll(() => first.output(), patience).toContain('Inventory reported');
+    await eventually(() => first.output()).toContain('Inventory reported');
     const second = startAgent({ directory, broker, certificate });
     expect(await second.exited()).toBe(1);
     expect(second.output()).toContain(`Another agent uses ${join(directory, 'state')}.`);
     await first.killHard();
     const third = startAgent({ directory, broker, certificate });
-    await expect.poll(() => third.output(), patience).toContain('Inventory reported');
+    await eventually(() => third.output()).toContain('Inventory reported');
     expect(await third.stop()).toBe(0);
   } finally {
     await broker.stop();
@@ -85,7 +85,7 @@ it('stops at once when there is no broker', async () => {
   const { broker, certificate } = await aBroker();
   await broker.stop();
   const agent = startAgent({ directory, broker, certificate });
-  await expect.poll(() => agent.output(), patience).toContain('Not connected');
+  await eventually(() => agent.output()).toContain('Not connected');
   expect(await agent.stop()).toBe(0);
 });
 
@@ -98,13 +98,13 @@ it('answers its metrics on loopback where a setting names a port, and nowhere el
       () => 'refused',
     );
   const silent = startAgent({ directory, broker, certificate });
-  await expect.poll(() => silent.output(), patience).toContain('Inventory reported');
+  await eventually(() => silent.output()).toContain('Inventory reported');
   expect(await scrape()).toBe('refused');
   await silent.stop();
   const settings = { CYBORG_AGENT_METRICS_PORT: String(port) };
   const agent = startAgent({ directory, broker, certificate, settings });
   try {
-    await expect.poll(scrape, patience).toContain('last_report_timestamp_seconds 1');
+    await eventually(scrape).toContain('last_report_timestamp_seconds 1');
     const text = await scrape();
     expect(text).toContain('cyborg_agent_connected 1\n');
     expect(text).toMatch(

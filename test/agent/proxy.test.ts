@@ -14,7 +14,7 @@ import { type ConnectProxy, startConnectProxy } from '#test/support/aws/connect-
 import { silentLog } from '#test/support/hosts/agent.ts';
 import { sha256Of } from '#test/support/hosts/gbs.ts';
 import { serveHttp } from '#test/support/http-server.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 import { startAgent } from './agent-process.ts';
 
@@ -73,7 +73,7 @@ it('connects and reports through a proxy, on port 443', async () => {
     },
   });
   try {
-    await expect.poll(() => agent.output(), patience).toContain('Inventory reported');
+    await eventually(() => agent.output()).toContain('Inventory reported');
     expect(await agent.stop()).toBe(0);
   } finally {
     await broker.stop();

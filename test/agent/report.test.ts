@@ -12,7 +12,7 @@ import { type Certificates, openCertificates } from '#local/aws/certificates.ts'
 import { aControlPlane, type ControlPlaneModel } from '#test/support/control-plane-model.ts';
 import { DomainFolder } from '#test/support/hosts/domain-folder.ts';
 import { SysfsTree } from '#test/support/hosts/sysfs.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { directoryPerFile, directoryPerTest } from '#test/support/vitest/shared.ts';
 import { type AgentProcess, startAgent } from './agent-process.ts';
 
@@ -82,10 +82,6 @@ const pci = {
     allow_list: [{ vendor_id: '10de', virtual_functions: true }, { vendor_id: '10de' }],
   }),
 };
-
-function eventually<T>(read: () => T) {
-  return expect.poll(read, patience);
-}
 
 function addresses(): string[] {
   return controlPlane.devices().map(({ address }) => address);

@@ -3,7 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import { it } from 'vitest';
 import { countedTraffic } from '#infra/cost/counted-units.ts';
-import { aJobsHost, eventually, gpu } from './jobs-host.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
+import { aJobsHost, gpu } from './jobs-host.ts';
 
 /** In edge-agent/broker/job-progress.ts. */
 const progressMs = 2_000;

@@ -13,6 +13,7 @@ import type { Answer } from '#local/openstack/http-service.ts';
 import { applicationCredentials, password } from '#local/openstack/keystone/catalog.ts';
 import { type FakeKeystone, startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { eventOf } from '#test/support/aws/http-event.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 import { aService, passOn, type ServiceDouble } from '#test/unit/core/clients/service-double.ts';
 
@@ -181,10 +182,10 @@ describe('the console', () => {
   it('has the new files as soon as they are there', async () => {
     await get('/console');
     put('index.html', '<!doctype html><title>new</title>');
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       list();
-      expect((await get('/console')).text).toContain('new');
-    });
+      return (await get('/console')).text;
+    }).toContain('new');
   });
 
   it('answers 404 while nothing is bundled', async () => {

@@ -1,9 +1,9 @@
 // Names of servers, projects and users, with the rights of the caller's token.
 
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 
@@ -62,10 +62,7 @@ describe('a server that was deleted', () => {
     await nova('POST', '/flavors', { flavor }, 'admin-token');
     id = await boot('vm-gone');
     await nova('DELETE', `/servers/${id}`);
-    await vi.waitFor(
-      async () => expect((await nova('GET', '/servers')).servers).toEqual([]),
-      patience,
-    );
+    await eventually(async () => (await nova('GET', '/servers')).servers).toEqual([]);
   });
 
   it('has its last name for an administrator', async () => {

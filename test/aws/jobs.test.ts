@@ -16,7 +16,7 @@ import { thingName } from '#core/contracts/topics.ts';
 import { derivedUuid } from '#core/domain/ids.ts';
 import { endpointVariable, stage } from '#test/support/aws/engines.ts';
 import { type IotCore, startIotCore } from '#test/support/aws/iot-core.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 
 const host = 'cmp1.example';
 const thing = thingName(stage, host);
@@ -47,9 +47,9 @@ it('makes a job once, reads its state, and cancels it', async () => {
   expect(await jobs.executionStatus(id, host)).toBeUndefined();
   await jobs.create(id, document);
   await jobs.create(id, document);
-  await expect.poll(() => jobs.executionStatus(id, host), patience).toBe('QUEUED');
+  await eventually(() => jobs.executionStatus(id, host)).toBe('QUEUED');
   await jobs.cancel(id, 'the test is over');
-  await expect.poll(() => jobs.executionStatus(id, host), patience).not.toBe('QUEUED');
+  await eventually(() => jobs.executionStatus(id, host)).not.toBe('QUEUED');
   await jobs.cancel(jobId(stage, 'rediscover', derivedUuid('no such job')), 'there is none');
 });
 

@@ -11,7 +11,7 @@ import { noMetrics } from '#core/metrics.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
-import { type Client, client, eventually } from '#local/demo/demo-client.ts';
+import { type Client, client, waitFor } from '#local/demo/demo-client.ts';
 import { demoAgent, demoHostname } from '#local/demo/demo-host.ts';
 import { bundleConsole } from '#local/process/bundle.ts';
 import { chooseLayout, consoleDirectory, type Layout, urlOf } from '#local/process/layout.ts';
@@ -209,19 +209,19 @@ async function startServers({ nova, operator, placement }: Cloud, count: number)
   await nova.post('/flavors', 'admin-token', { flavor });
   const specs = { extra_specs: { 'accel:device_profile': 'fpga' } };
   await nova.post('/flavors/1/os-extra_specs', 'admin-token', specs);
-  await eventually(
+  await waitFor(
     `the devices of ${demoHostname}`,
     () => operator.get<{ devices: unknown[] }>(`/hosts/${demoHostname}`, 'admin-token'),
     ({ devices }) => devices.length >= 5,
   );
   // Placement refuses a query for a trait that nothing has created yet.
-  await eventually(
+  await waitFor(
     'Placement to know the trait of these devices',
     () => placement.get<{ traits: string[] }>('/traits', 'admin-token'),
     ({ traits }) => traits.includes('CUSTOM_FAKE_DEVICE'),
   );
   const query = '/allocation_candidates?resources=FPGA:1&required=CUSTOM_FAKE_DEVICE';
-  await eventually(
+  await waitFor(
     'Placement to have them',
     () => placement.get<{ allocation_requests: unknown[] }>(query, 'admin-token'),
     (found) => found.allocation_requests.length > 0,
@@ -230,7 +230,7 @@ async function startServers({ nova, operator, placement }: Cloud, count: number)
     const server = { name: `vm${at}`, flavorRef: '1' };
     await nova.post('/servers', 'demo-token', { server });
   }
-  await eventually(
+  await waitFor(
     'the servers to have their accelerators',
     () => operator.get<{ assignments: unknown[] }>('/assignments', 'admin-token'),
     ({ assignments }) => assignments.length >= count,

@@ -13,7 +13,8 @@ import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { silentLog } from '#core/log.ts';
 import { noMetrics } from '#core/metrics.ts';
 import { reap } from '#core/operations/release/reap.ts';
-import { eventually, noteProgress } from '#local/demo/demo-client.ts';
+import { waitFor } from '#local/demo/demo-client.ts';
+import { noteProgress } from '#local/demo/stillness.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import { createRandom } from '#simulation/random.ts';
@@ -26,7 +27,7 @@ import {
   type Kind,
   unitsOf,
 } from '#test/local/cloud-hosts.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import {
   beyondLimits,
   differences,
@@ -80,9 +81,9 @@ async function setUp(): Promise<void> {
   await hostile.enrol(layout);
   await cloud.prepare(hosts);
   await bootPlain();
-  await expect.poll(() => candidatesFor('PGPU'), patience).toBe(8);
-  await expect.poll(() => candidatesFor('CUSTOM_BOARD_GPU'), patience).toBe(4);
-  await expect.poll(() => candidatesFor('VGPU'), patience).toBeGreaterThanOrEqual(4);
+  await eventually(() => candidatesFor('PGPU')).toBe(8);
+  await eventually(() => candidatesFor('CUSTOM_BOARD_GPU')).toBe(4);
+  await eventually(() => candidatesFor('VGPU')).toBeGreaterThanOrEqual(4);
   // The agents have made the folders of their simulated hardware by then.
   for (const host of hosts) host.slowDown({ prepare: 300, clean: 300, program: 500 });
   operators = createOperators({ layout, hosts, spare, random });
@@ -196,7 +197,7 @@ async function bootPlain(): Promise<void> {
 /** The tables, once the engine answers; what must never be is looked for at each reading. */
 async function tables() {
   // Not by expect.poll, which keeps what it has seen until the end of the test.
-  const read = (await eventually(
+  const read = (await waitFor(
     'the tables to be read',
     () => readTables(layout.stage).catch(() => undefined),
     (stored) => stored !== undefined,
@@ -246,44 +247,38 @@ async function reapLost(): Promise<void> {
   }
 }
 
-it(
-  `${bootsWanted} boots beside ${killsWanted} kills leave nothing that differs (seed ${seed})`,
-  async () => {
-    await setUp();
-    const tally: Tally = { asked: 0, active: 0, lasting: [], broken: [] };
-    const users = Array.from({ length: usersAtOnce }, () => boots(tally));
-    const over = new AbortController();
-    const victims = hosts.filter((each) => each !== spare);
-    const intruder = createHostileHost(layout, hostile, victims, tables, random);
-    const others = [
-      operators.work(over.signal),
-      operators.work(over.signal),
-      intruder.harm(over.signal),
-    ] as const;
-    const [killed] = await Promise.all([kills(tally), ...users]).finally(() => over.abort());
-    const [, , harmed] = await Promise.all(others);
-    const endedAt = performance.now();
-    expect([...tally.broken, ...operators.broken]).toEqual([]);
-    expect(tally.active).toBeGreaterThan(0);
+it(`${bootsWanted} boots beside ${killsWanted} kills leave nothing that differs (seed ${seed})`, async () => {
+  await setUp();
+  const tally: Tally = { asked: 0, active: 0, lasting: [], broken: [] };
+  const users = Array.from({ length: usersAtOnce }, () => boots(tally));
+  const over = new AbortController();
+  const victims = hosts.filter((each) => each !== spare);
+  const intruder = createHostileHost(layout, hostile, victims, tables, random);
+  const others = [
+    operators.work(over.signal),
+    operators.work(over.signal),
+    intruder.harm(over.signal),
+  ] as const;
+  const [killed] = await Promise.all([kills(tally), ...users]).finally(() => over.abort());
+  const [, , harmed] = await Promise.all(others);
+  const endedAt = performance.now();
+  expect([...tally.broken, ...operators.broken]).toEqual([]);
+  expect(tally.active).toBeGreaterThan(0);
 
-    const findings = async () => {
-      await operators.tidyUp();
-      await reapLost();
-      const found = differences(await tables(), await outside(tally.lasting));
-      return [...found, ...(await incidents())];
-    };
-    // A consumer that was killed keeps its messages for six minutes.
-    await expect
-      .poll(findings, { ...patience, timeout: patience.timeout * 4, interval: 500 })
-      .toEqual([]);
-    const seconds = Math.round((performance.now() - endedAt) / 1000);
-    const counts = (some: ReadonlyMap<string, unknown>) =>
-      [...some].map(([name, count]) => `${name} ${count}`).join('; ');
-    process.stdout.write(
-      `Seed ${seed}: ${tally.asked} servers, ${tally.active} ACTIVE, ${tally.lasting.length} still there; ` +
-        `all agreed ${seconds} s after the end; killed ${killed.join(', ')}.\n` +
-        `Operators, done of asked: ${counts(operators.asked)}.\nHostile: ${counts(harmed)}.\n`,
-    );
-  },
-  patience.timeout * 60,
-);
+  const findings = async () => {
+    await operators.tidyUp();
+    await reapLost();
+    const found = differences(await tables(), await outside(tally.lasting));
+    return [...found, ...(await incidents())];
+  };
+  // A consumer that was killed keeps its messages for six minutes.
+  await eventually(findings, { intervalMs: 500 }).toEqual([]);
+  const seconds = Math.round((performance.now() - endedAt) / 1000);
+  const counts = (some: ReadonlyMap<string, unknown>) =>
+    [...some].map(([name, count]) => `${name} ${count}`).join('; ');
+  process.stdout.write(
+    `Seed ${seed}: ${tally.asked} servers, ${tally.active} ACTIVE, ${tally.lasting.length} still there; ` +
+      `all agreed ${seconds} s after the end; killed ${killed.join(', ')}.\n` +
+      `Operators, done of asked: ${counts(operators.asked)}.\nHostile: ${counts(harmed)}.\n`,
+  );
+}, 0); // A long run has no limit; its waits end.

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { IoTClient } from '@aws-sdk/client-iot';
 import { createRegistry } from '#core/clients/aws/host-registry.ts';
 import { thingName } from '#core/contracts/topics.ts';
-import { noteProgress } from '#local/demo/demo-client.ts';
+import { noteProgress } from '#local/demo/stillness.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { type Layout, urlOf } from '#local/process/layout.ts';
 import type { Random } from '#simulation/random.ts';

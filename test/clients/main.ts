@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { announceHost } from '#local/demo/announce-host.ts';
-import { client, eventually } from '#local/demo/demo-client.ts';
+import { client, waitFor } from '#local/demo/demo-client.ts';
 import { demoAgent, demoHostname } from '#local/demo/demo-host.ts';
 import { aGbs } from '#local/demo/gbs.ts';
 import { password, region } from '#local/openstack/keystone/catalog.ts';
@@ -66,7 +66,7 @@ async function driveAt(microversion: string, clients: readonly Client[]): Promis
 
 async function untilReported(layout: Layout): Promise<void> {
   const api = client(`${urlOf(layout, 'api')}/accelerator/v2`);
-  await eventually(
+  await waitFor(
     'the five devices of the host in the list of the API',
     () => api.get<{ devices: unknown[] }>('/devices', 'admin-token'),
     ({ devices }) => devices.length === 5,

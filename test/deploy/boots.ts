@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { noteProgress } from '#local/demo/demo-client.ts';
 import { demoHostname } from '#local/demo/demo-host.ts';
+import { noteProgress } from '#local/demo/stillness.ts';
 import { password } from '#local/openstack/keystone/catalog.ts';
 import { urlOf } from '#local/process/layout.ts';
 import type { Stage } from './stage.ts';

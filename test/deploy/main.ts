@@ -7,7 +7,7 @@
 
 import { mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { noteProgress } from '#local/demo/demo-client.ts';
+import { noteProgress } from '#local/demo/stillness.ts';
 import { lockDirectory } from '#local/process/directory-lock.ts';
 import { skip } from '#test/support/suites/cannot-run.ts';
 import type { Scenario } from './scenario.ts';

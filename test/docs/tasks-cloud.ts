@@ -17,7 +17,7 @@ import { idOf, password } from '#local/openstack/keystone/catalog.ts';
 import { createFetch } from '#operate/any-port-fetch.ts';
 import { run } from '#operate/ops/run.ts';
 import { aDevice, aHandle, applySettled, aReport, bootId } from '#test/support/reports.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 import type { Names } from './tasks.ts';
 
@@ -129,9 +129,7 @@ export async function startCloud(): Promise<Cloud> {
     [handle.uuid]: { at: change.at, evidence: { reset: 'flr', memory_cleared: true } },
   });
   const cleaned = '/operator/v1/history?host=cmp1.example&kind=handle.cleaned';
-  await vi.waitUntil(async () => (await world.ask('GET', cleaned)).json.history.length > 0, {
-    ...patience,
-  });
+  await eventually(async () => (await world.ask('GET', cleaned)).json.history).not.toEqual([]);
 
   now = Date.parse('2026-04-02T08:00:00Z');
   await boot(servers.april, 'cmp1.example', failing);

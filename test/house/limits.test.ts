@@ -29,15 +29,19 @@ const isTest = (file: string) => /^(test|simulation)\//.test(file);
 /** A table is read entry by entry, however long it is. */
 const isTable = (file: string) => !/=>|\bfunction\b|\bclass\b/.test(textOf(file));
 
-/** The sizes above a limit. What has changed and comes near to it is printed. */
-function above(sizes: Sizes, max: (name: string) => number): Sizes {
-  const near = Object.entries(sizes).filter(
-    ([name, size]) => size >= (max(name) * 5) / 6 - 1 && size <= max(name) && isChanged(name),
-  );
+/** What exceeds a limit without an exception, or exceeds its exception, or needs none any more. */
+function faults(sizes: Sizes, excepted: Sizes, max: (name: string) => number): readonly string[] {
+  const all = Object.entries(sizes).sort();
+  const near = all.filter(([name, size]) => size >= max(name) * 0.8 && isChanged(name));
   for (const [name, size] of near) {
     process.stderr.write(`${name}: ${size} of at most ${max(name)}; split it before it is full\n`);
   }
-  return Object.fromEntries(Object.entries(sizes).filter(([name, size]) => size > max(name)));
+  const large = all.filter(([name, size]) => size > Math.max(max(name), excepted[name] ?? 0));
+  const over = Object.keys(excepted).filter((name) => (sizes[name] ?? 0) <= max(name));
+  return [
+    ...large.map(([name, size]) => `${name}: ${size} of at most ${excepted[name] ?? max(name)}`),
+    ...over.map((name) => `${name} needs no exception`),
+  ];
 }
 
 const isChanged = (name: string) =>
@@ -51,7 +55,7 @@ describe('without an exception in limits.json, whose sizes only fall,', () => {
         .map((file) => [file, textOf(file).split('\n').length - 1]),
     );
     const max = (file: string) => (isTest(file) ? 400 : 300);
-    expect(above(sizes, max)).toEqual(exceptions.lines);
+    expect(faults(sizes, exceptions.lines, max)).toEqual([]);
   });
 
   it('a folder has at most 15 files besides tests', () => {
@@ -63,7 +67,7 @@ describe('without an exception in limits.json, whose sizes only fall,', () => {
         length,
       ]),
     );
-    expect(above(sizes, () => 15)).toEqual(exceptions.files);
+    expect(faults(sizes, exceptions.files, () => 15)).toEqual([]);
   });
 
   it('no exception is new', () => {
@@ -73,9 +77,10 @@ describe('without an exception in limits.json, whose sizes only fall,', () => {
   });
 
   it('a function has at most 70 lines', () => {
-    const sizes = Map.groupBy(longFunctions(), ({ file }) => file);
-    const found = [...sizes].map(([file, own]) => [file, own.map(({ lines }) => lines).sort()]);
-    expect(Object.fromEntries(found)).toEqual(exceptions.functions);
+    const sizes: Record<string, number> = {};
+    for (const { file, lines } of longFunctions()) sizes[file] = (sizes[file] ?? 0) + lines;
+    // Several of one file count together.
+    expect(faults(sizes, exceptions.functions, () => 70)).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
 // A profile with alternatives: Nova is given the first that fits, boots at once share what there
 // is, and the provider of a bind shows which alternative its server got.
 
-import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { ServiceUnavailable } from '#core/clients/http.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
@@ -15,7 +15,6 @@ import { aCaller, nextInstance } from '#test/support/builders.ts';
 import { withClients } from '#test/support/deps.ts';
 import { aDevice, aHandle } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
-import { patience } from '#test/support/vitest/patience.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 
@@ -40,10 +39,10 @@ beforeAll(async () => {
   await world.report('cmp1', [device('Fast', 'FPGA', 8, ['CUSTOM_COMMON'])]);
   await world.report('cmp2', [device('Slow', 'CUSTOM_SLOW', 12)]);
   for (const provider of [fastProvider, slowProvider]) {
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const held = await world.deps.clients.placement.getInventories(provider);
-      expect(Object.keys(held?.inventories ?? {})).toHaveLength(1);
-    }, patience);
+      return Object.keys(held?.inventories ?? {});
+    }).toHaveLength(1);
   }
   const flavor = { id: 'f', name: 'f', vcpus: 1, ram: 64, disk: 1 };
   await askNova('POST', '/flavors', { flavor }, 'admin-token');

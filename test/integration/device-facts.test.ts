@@ -6,7 +6,7 @@ import { providerUuid } from '#core/domain/ids.ts';
 import { nextInstance } from '#test/support/builders.ts';
 import { withClients } from '#test/support/deps.ts';
 import { aDevice, aHandle } from '#test/support/reports.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 
@@ -95,7 +95,7 @@ describe('an unhealthy device', () => {
     await report(unhealthy());
     const refused = await bind(slotA);
     expect([refused.status, refused.text]).toEqual([409, expect.stringContaining('is stuck')]);
-    await expect.poll(() => reservedOf(slotA), patience).toBe(2);
+    await eventually(() => reservedOf(slotA)).toBe(2);
     expect((await world.arqsOf(instance)).json.arqs).toMatchObject([{ state: 'Bound' }]);
   });
 
@@ -107,7 +107,7 @@ describe('an unhealthy device', () => {
     await reportAfter(10, degraded());
     expect((await bind(slotA)).status).toBe(409);
     await reportAfter(12, degraded());
-    await expect.poll(() => reservedOf(slotA), patience).toBe(0);
+    await eventually(() => reservedOf(slotA)).toBe(0);
     expect((await bind(slotA)).status).toBe(202);
   });
 
@@ -149,7 +149,7 @@ describe('a card in another slot', () => {
     for (const _ of [1, 2]) await report(card(slotB, { identity: serial(1) }));
     const { status, text } = await bind(slotB);
     expect([status, text]).toEqual([409, expect.stringContaining(`was at ${slotA}, and 1 attach`)]);
-    await expect.poll(() => reservedOf(slotB), patience).toBe(2);
+    await eventually(() => reservedOf(slotB)).toBe(2);
     await world.deleteArqsOf(instance);
     await report(card(slotB, { identity: serial(1) }));
     expect((await bind(slotB)).status).toBe(202);

@@ -6,13 +6,12 @@ import { hasLeft } from '#test/support/allocations.ts';
 import { instanceOf } from '#test/support/builders.ts';
 import { refused, sentenceOf } from '#test/support/refusals.ts';
 import { aDevice, aHandle } from '#test/support/reports.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 
 const provider = providerUuid('cmp1_FakeDevice');
 const region = providerUuid('cmp1_FakeDevice_region0');
-const soon = patience;
 const world = perFile(() => startWorld({ consumers: true }));
 let path: string;
 
@@ -58,13 +57,13 @@ describe('a device', () => {
     expect(await bind(instanceOf(1))).toBe(202);
     expect((await world.ask('POST', `${path}/disable`)).status).toBe(204);
     expect(await statusShown()).toBe('maintaining');
-    await expect.poll(() => reservedOf(provider), soon).toBe(2);
-    await expect.poll(() => reservedOf(region), soon).toBe(1);
+    await eventually(() => reservedOf(provider)).toBe(2);
+    await eventually(() => reservedOf(region)).toBe(1);
     expect(await bind(instanceOf(2))).toBe(409);
     expect((await world.arqsOf(instanceOf(1))).json.arqs).toMatchObject([{ state: 'Bound' }]);
 
     expect((await world.ask('POST', `${path}/enable`)).status).toBe(204);
-    await expect.poll(() => reservedOf(provider), soon).toBe(0);
+    await eventually(() => reservedOf(provider)).toBe(0);
     expect(await bind(instanceOf(3))).toBe(202);
   });
 
@@ -86,7 +85,7 @@ describe('a device', () => {
   it('is disabled although one of its regions is gone and the next report is still to come', async () => {
     const bare = { ...board, regions: [] };
     await world.report('cmp1', [bare]);
-    await expect.poll(() => world.deps.store.inventory.provider(region), soon).toBe(undefined);
+    await eventually(() => world.deps.store.inventory.provider(region)).toBe(undefined);
     expect((await world.ask('PATCH', path, patch('enabled'))).status).toBe(204);
     expect(await statusShown()).toBe('enabled');
     await world.report('cmp1', [board]);
@@ -96,20 +95,20 @@ describe('a device', () => {
     await world.ask('PATCH', path, patch('disabled', { reason: 'loses its link' }));
     for (const number of [1, 3]) await world.deleteArqsOf(instanceOf(number));
     await world.report('cmp1', []);
-    await expect.poll(() => hasLeft(world, provider), soon).toBe(true);
+    await eventually(() => hasLeft(world, provider)).toBe(true);
     await world.report('cmp1', [board]);
     expect(await statusShown()).toBe('maintaining');
-    await expect.poll(() => reservedOf(provider), soon).toBe(2);
+    await eventually(() => reservedOf(provider)).toBe(2);
 
     // After it is enabled it is deleted like any other gone device.
     await world.report('cmp1', []);
-    await expect.poll(() => reservedOf(provider), soon).toBe(undefined);
+    await eventually(() => reservedOf(provider)).toBe(undefined);
     expect((await world.ask('PATCH', path, patch('enabled'))).status).toBe(204);
     const status = async () => (await world.ask('GET', path)).status;
-    await expect.poll(status, soon).toBe(404);
+    await eventually(status).toBe(404);
     // Its parts go after it.
     for (const part of [provider, region]) {
-      await expect.poll(() => world.deps.store.inventory.provider(part), soon).toBe(undefined);
+      await eventually(() => world.deps.store.inventory.provider(part)).toBe(undefined);
     }
   });
 

@@ -14,7 +14,7 @@ import { hasLeft } from '#test/support/allocations.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aHandle, discovered } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
 
@@ -24,7 +24,6 @@ async function inventoryOf(name: string) {
   return (await world.deps.clients.placement.getInventories(providerUuid(name)))?.inventories;
 }
 
-const soon = patience;
 const createdAt = '2026-07-01T00:00:00.000Z';
 const region = {
   name: 'region0',
@@ -39,17 +38,17 @@ describe('a device that a host reports', () => {
   it('becomes a provider below the compute node, with all its traits', async () => {
     await world.startComputeNode('cmp1');
     await world.report('cmp1', [aDevice({ handles: 16 })]);
-    await expect
-      .poll(() => inventoryOf('cmp1_FakeDevice'), soon)
-      .toMatchObject({ FPGA: { total: 16, reserved: 0, max_unit: 16 } });
+    await eventually(() => inventoryOf('cmp1_FakeDevice')).toMatchObject({
+      FPGA: { total: 16, reserved: 0, max_unit: 16 },
+    });
     const uuid = providerUuid('cmp1_FakeDevice');
     const compute = await world.deps.clients.placement.findProviderByName('cmp1');
     expect(await world.deps.clients.placement.getProvider(uuid)).toMatchObject({
       parentUuid: compute?.uuid,
     });
-    await expect
-      .poll(async () => (await world.deps.clients.placement.getTraits(uuid))?.traits.sort(), soon)
-      .toEqual([stackTrait(stage), 'CUSTOM_FAKE_DEVICE', 'CUSTOM_FPGA_ABCD_ABCD', 'OWNER_CYBORG']);
+    await eventually(async () =>
+      (await world.deps.clients.placement.getTraits(uuid))?.traits.sort(),
+    ).toEqual([stackTrait(stage), 'CUSTOM_FAKE_DEVICE', 'CUSTOM_FPGA_ABCD_ABCD', 'OWNER_CYBORG']);
   });
 
   it('is stored with the others of a first report, although one of its handles is there', async () => {
@@ -86,9 +85,9 @@ describe('a device that a host reports', () => {
     await world.startComputeNode('cmp2');
     const { offers: _, ...board } = aDevice({ regions: [region] });
     await world.report('cmp2', [board]);
-    await expect
-      .poll(() => inventoryOf('cmp2_FakeDevice_region0'), soon)
-      .toMatchObject({ FPGA: { total: 1 } });
+    await eventually(() => inventoryOf('cmp2_FakeDevice_region0')).toMatchObject({
+      FPGA: { total: 1 },
+    });
     expect(await inventoryOf('cmp2_FakeDevice')).toEqual({});
     const { placement } = world.deps.clients;
     expect(await placement.getProvider(providerUuid('cmp2_FakeDevice_region0'))).toMatchObject({
@@ -98,14 +97,12 @@ describe('a device that a host reports', () => {
 
   it('waits for the compute node when the agent starts first', async () => {
     await world.report('cmp3', [aDevice()]);
-    await expect
-      .poll(async () => (await everythingStored()).some(({ pk }) => pk === 'HOST#cmp3'), soon)
-      .toBe(true);
+    await eventually(async () =>
+      (await everythingStored()).some(({ pk }) => pk === 'HOST#cmp3'),
+    ).toBe(true);
     expect(await inventoryOf('cmp3_FakeDevice')).toBeUndefined();
     await world.startComputeNode('cmp3');
-    await expect
-      .poll(() => inventoryOf('cmp3_FakeDevice'), soon)
-      .toMatchObject({ FPGA: { total: 2 } });
+    await eventually(() => inventoryOf('cmp3_FakeDevice')).toMatchObject({ FPGA: { total: 2 } });
   });
 });
 
@@ -123,9 +120,9 @@ describe('a device that disappears', () => {
     const provider = providerUuid('cmp4_FakeDevice');
     await world.startComputeNode('cmp4');
     await world.report('cmp4', [aDevice()]);
-    await expect.poll(() => inventoryOf('cmp4_FakeDevice'), soon).toBeDefined();
+    await eventually(() => inventoryOf('cmp4_FakeDevice')).toBeDefined();
     await world.report('cmp4', []);
-    await expect.poll(() => rowsOf('cmp4_FakeDevice', 'cmp4'), soon).toEqual([]);
+    await eventually(() => rowsOf('cmp4_FakeDevice', 'cmp4')).toEqual([]);
     expect(await gone('cmp4_FakeDevice')).toBe(true);
     expect(await placement.getProvider(provider)).toMatchObject({
       name: expect.stringMatching(/^cmp4_FakeDevice \(left its tree at 20.*Z\)$/),
@@ -147,11 +144,11 @@ describe('a device that disappears', () => {
     const node = (await placement.findProviderByName('cmp6'))?.uuid;
     const offered = { FPGA: { total: 2 } };
     await world.report('cmp6', [aDevice()]);
-    await expect.poll(() => inventoryOf('cmp6_FakeDevice'), soon).toMatchObject(offered);
+    await eventually(() => inventoryOf('cmp6_FakeDevice')).toMatchObject(offered);
     await world.report('cmp6', []);
-    await expect.poll(() => gone('cmp6_FakeDevice'), soon).toBe(true);
+    await eventually(() => gone('cmp6_FakeDevice')).toBe(true);
     await world.report('cmp6', [aDevice()]);
-    await expect.poll(() => inventoryOf('cmp6_FakeDevice'), soon).toMatchObject(offered);
+    await eventually(() => inventoryOf('cmp6_FakeDevice')).toMatchObject(offered);
     const isBack = { name: 'cmp6_FakeDevice', parentUuid: node };
     expect(await placement.getProvider(provider)).toMatchObject(isBack);
     const clock = () => world.deps.clock() + 11 * 60_000;
@@ -162,20 +159,20 @@ describe('a device that disappears', () => {
   it('stays while a server has it, and is not offered again', async () => {
     await world.startComputeNode('cmp5');
     await world.report('cmp5', [aDevice()]);
-    await expect.poll(() => inventoryOf('cmp5_FakeDevice'), soon).toBeDefined();
+    await eventually(() => inventoryOf('cmp5_FakeDevice')).toBeDefined();
     await world.createProfile('fpga', { 'resources:FPGA': '1' });
     const instance = 'aaaaaaaa-0000-4000-8000-000000000005';
     const provider = providerUuid('cmp5_FakeDevice');
     await world.createBound('fpga', { host: 'cmp5', provider, instance });
     await world.report('cmp5', []);
-    await expect
-      .poll(() => inventoryOf('cmp5_FakeDevice'), soon)
-      .toMatchObject({ FPGA: { total: 2, reserved: 2 } });
+    await eventually(() => inventoryOf('cmp5_FakeDevice')).toMatchObject({
+      FPGA: { total: 2, reserved: 2 },
+    });
     expect((await world.arqsOf(instance)).json.arqs).toMatchObject([{ state: 'Bound' }]);
 
     await world.deleteArqsOf(instance);
-    await expect.poll(() => gone('cmp5_FakeDevice'), soon).toBe(true);
-    await expect.poll(() => rowsOf('cmp5_FakeDevice', 'cmp5'), soon).toEqual([]);
+    await eventually(() => gone('cmp5_FakeDevice')).toBe(true);
+    await eventually(() => rowsOf('cmp5_FakeDevice', 'cmp5')).toEqual([]);
   });
 });
 

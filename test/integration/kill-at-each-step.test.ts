@@ -10,7 +10,8 @@ import { createStore } from '#core/deps.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
-import { eventually, noteProgress } from '#local/demo/demo-client.ts';
+import { waitFor } from '#local/demo/demo-client.ts';
+import { noteProgress } from '#local/demo/stillness.ts';
 import type { HttpEngine } from '#local/ports.ts';
 import { environmentFor } from '#local/process/environment.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
@@ -73,9 +74,6 @@ const processes = vgpu.onThePath;
  * two minutes.
  */
 const visibilitySeconds = 1;
-
-/** Ends a test that would never end; the waits have limits of their own. */
-const neverMs = 600_000;
 
 const directory = directoryPerFile();
 let layout: Layout;
@@ -144,11 +142,11 @@ beforeAll(async () => {
       }),
     );
   }
-  await eventually('the 20 handles of the host', handles, (found) => found.length === 20);
+  await waitFor('the 20 handles of the host', handles, (found) => found.length === 20);
   for (const { profile, group } of [plain, vgpu]) {
     await ask('POST', '/device_profiles', [{ name: profile, groups: [group] }]);
   }
-}, neverMs);
+});
 
 afterAll(async () => {
   await system?.stop();
@@ -207,7 +205,7 @@ async function expectBound(arq: string, { handleType }: Kind): Promise<void> {
     (await ask('GET', `/accelerator_requests?instance=${instance}`)).json.arqs;
   // It is unknown until an agent that was killed is connected again.
   const isBound = (arqs: Awaited<ReturnType<typeof listed>>) => arqs[0]?.state === 'Bound';
-  const arqs = await eventually('a bound ARQ', listed, isBound);
+  const arqs = await waitFor('a bound ARQ', listed, isBound);
   expect(arqs).toMatchObject([{ uuid: arq, attach_handle_type: handleType }]);
   expect((await taken()).map((handle) => handle.claim?.arqUuid)).toEqual([arq]);
 }
@@ -215,7 +213,7 @@ async function expectBound(arq: string, { handleType }: Kind): Promise<void> {
 /** Until the bind is over for Nova, too. */
 async function untilNovaKnows(arq: string): Promise<void> {
   if (!isAwaited) return;
-  await eventually('an event of the ARQ at Nova', toldNova, (tags) => tags.includes(arq));
+  await waitFor('an event of the ARQ at Nova', toldNova, (tags) => tags.includes(arq));
 }
 
 async function toldNova(): Promise<string[]> {
@@ -234,7 +232,7 @@ async function expectReleased(arq: string, kind: Kind): Promise<void> {
 }
 
 async function untilAllAreFree(): Promise<void> {
-  await eventually(
+  await waitFor(
     'all handles to be free',
     async () => (await taken()).map(({ uuid }) => uuid),
     (uuids) => uuids.length === 0,
@@ -253,7 +251,7 @@ afterEach(async () => {
   for (const name of system.processes) await system.start(name);
   await release();
   await untilAllAreFree();
-}, neverMs);
+});
 
 interface Kill {
   readonly kind: Kind;
@@ -279,7 +277,7 @@ async function killInBind({ kind, name, phase, step }: Kill): Promise<void> {
   const hasHappened = killAt(name, { name: step, phase });
   await bind(arq, kind);
   await untilNovaKnows(arq);
-  await eventually(`the call ${step}`, async () => hasHappened(), Boolean);
+  await waitFor(`the call ${step}`, async () => hasHappened(), Boolean);
   await restarted;
   await expectBound(arq, kind);
   await release();
@@ -292,7 +290,7 @@ async function killInRelease({ kind, name, phase, step }: Kill): Promise<void> {
   await untilNovaKnows(arq);
   const hasHappened = killAt(name, { name: step, phase });
   await release();
-  await eventually(`the call ${step}`, async () => hasHappened(), Boolean);
+  await waitFor(`the call ${step}`, async () => hasHappened(), Boolean);
   await restarted;
   await expectReleased(arq, kind);
 }
@@ -302,14 +300,14 @@ const play = (kill: Kill) => (kill.action === 'bind' ? killInBind(kill) : killIn
 const { sample, rest } = sampleOf(kills, 6);
 const others = sampleOf(rest, 24);
 
-describe('a sample, six kills', { timeout: neverMs }, () => {
+describe('a sample, six kills', () => {
   it.each(sample)(title, play);
 });
 
-describe('24 other kills', { timeout: neverMs, tags: ['long'] }, () => {
+describe('24 other kills', { tags: ['long'] }, () => {
   it.each(others.sample)(title, play);
 });
 
-describe('all other kills', { timeout: neverMs, tags: ['long', 'whole'] }, () => {
+describe('all other kills', { tags: ['long', 'whole'] }, () => {
   it.each(others.rest)(title, play);
 });

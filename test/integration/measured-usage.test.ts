@@ -8,6 +8,7 @@ import { measureFleet } from '#core/operations/fleet/measure-fleet.ts';
 import { allHosts } from '#core/operations/placement/restore-tree.ts';
 import { lastingAssignments } from '#functions/operator/use/assignments.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 
@@ -51,7 +52,7 @@ it('of claims and releases before and after the measurement is that of each clai
   for (const index of [2, 4]) await world.deleteArqsOf(instanceOf(index));
   const { read } = await lasting();
   expect(read.size).toBe(2);
-  await expect.poll(async () => (await lasting()).measured).toEqual(read);
+  await eventually(async () => (await lasting()).measured).toEqual(read);
 });
 
 it('is read from the kept claims', async () => {

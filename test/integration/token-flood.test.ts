@@ -3,7 +3,7 @@
 import { afterAll, expect, it } from 'vitest';
 import { startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { startFaultProxy } from '#test/support/aws/fault-proxy.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { type Answer, startWorld } from '#test/support/world.ts';
 
@@ -65,6 +65,6 @@ it('costs Keystone few calls, and a caller with a validated token is served mean
   silence.resolve();
   silence = undefined;
   const status = async () => (await world.ask('GET', path, { token: 'reader-token' })).status;
-  await expect.poll(status, patience).toBe(200);
+  await eventually(status).toBe(200);
   expect((await world.ask('GET', path, { token: 'bogus-0-0' })).status).toBe(401);
 });

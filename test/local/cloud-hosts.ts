@@ -8,7 +8,7 @@ import { createStore } from '#core/deps.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
-import { eventually } from '#local/demo/demo-client.ts';
+import { waitFor } from '#local/demo/demo-client.ts';
 import { SysfsTree } from '#local/demo/sysfs-tree.ts';
 import { environmentOf, type Layout, urlOf } from '#local/process/layout.ts';
 import { type AgentProcess, run } from '#test/agent/agent-process.ts';
@@ -228,7 +228,7 @@ export function createCloud(layout: Layout): Cloud {
       return status === 202 ? json.server.id : undefined;
     },
     async built(id) {
-      const server = await eventually(
+      const server = await waitFor(
         `Nova to build server ${id}`,
         () => cloud.server(id),
         (found) => found?.status !== 'BUILD',
@@ -243,7 +243,7 @@ export function createCloud(layout: Layout): Cloud {
     },
     async remove(id) {
       await ask(`${nova}/servers/${id}`, 'DELETE');
-      await eventually(
+      await waitFor(
         `server ${id} to be gone`,
         () => cloud.server(id),
         (found) => found === undefined,

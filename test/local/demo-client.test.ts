@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { eventually, noteProgress } from '#local/demo/demo-client.ts';
+import { waitFor } from '#local/demo/demo-client.ts';
+import { noteProgress } from '#local/demo/stillness.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());
 
 it('waits as long as something changes, however slow the machine is', async () => {
   let reads = 0;
-  const value = await eventually(
+  const value = await waitFor(
     'the tenth read',
     async () => {
       vi.advanceTimersByTime(100_000);
@@ -23,7 +24,7 @@ it('waits as long as something changes, however slow the machine is', async () =
 });
 
 it('fails after two minutes without a change, and names what it waited for', async () => {
-  const waiting = eventually(
+  const waiting = waitFor(
     'the server to be ACTIVE',
     async () => {
       vi.advanceTimersByTime(10_000);

@@ -6,11 +6,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { noteProgress } from '#local/demo/demo-client.ts';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { noteProgress } from '#local/demo/stillness.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { ask, type Cloud, type CloudHost, createCloud, createHost } from './cloud-hosts.ts';
 
 const hostname = 'cmp1';
@@ -42,7 +42,7 @@ beforeAll(async () => {
   const other = await cloud.boot('gpu');
   const [{ device_address: used }] = await assignmentsOf(other);
   address = gpus.find((each) => each !== used) ?? '';
-}, patience.timeout);
+});
 
 afterAll(async () => {
   await host?.agent().killHard();
@@ -56,7 +56,7 @@ async function untilFree(resourceClass: string, free: number): Promise<void> {
   const version = { 'OpenStack-API-Version': 'placement 1.36' };
   const count = async () =>
     (await ask(url, 'GET', undefined, version)).json.allocation_requests.length;
-  await vi.waitFor(async () => expect(await count()).toBeGreaterThanOrEqual(free), patience);
+  await eventually(count).toBeGreaterThanOrEqual(free);
 }
 
 const api = (path: string, method = 'GET', body?: unknown) =>
@@ -111,7 +111,7 @@ type Way = keyof typeof take;
 
 /** Takes the simulated GPU out of its slot while it is in the operation. */
 async function unplugIn(operation: string, delayMs: Readonly<Record<string, number>>) {
-  await expect.poll(host.waitsIn, patience).toBe(operation);
+  await eventually(host.waitsIn).toBe(operation);
   host.slowDown(delayMs, true);
 }
 
@@ -127,27 +127,23 @@ it.each<[Way, () => readonly string[]]>([
   await untilFree('PGPU', 1);
   const server = await cloud.boot('gpu');
   take[way]();
-  await expect
-    .poll(() => said(server), patience)
-    .toEqual([lost(server, address), ...reasons, gone]);
+  await eventually(() => said(server)).toEqual([lost(server, address), ...reasons, gone]);
   putBack();
-  await expect.poll(() => said(server), patience).toEqual(['its device null']);
+  await eventually(() => said(server)).toEqual(['its device null']);
   take[way]();
-  await expect
-    .poll(() => said(server), patience)
-    .toEqual([lost(server, address), ...reasons, gone]);
+  await eventually(() => said(server)).toEqual([lost(server, address), ...reasons, gone]);
   await cloud.remove(server);
-  await expect.poll(() => said(), patience).toEqual(reasons);
-  await expect.poll(addresses, patience).toHaveLength(2);
+  await eventually(() => said()).toEqual(reasons);
+  await eventually(addresses).toHaveLength(2);
   putBack();
-  await expect.poll(addresses, patience).toHaveLength(3);
-  await expect.poll(() => said(), patience).toEqual([]);
+  await eventually(addresses).toHaveLength(3);
+  await eventually(() => said()).toEqual([]);
   take[way]();
-  await expect.poll(addresses, patience).toHaveLength(2);
-  await expect.poll(() => said(), patience).toEqual(reasons);
+  await eventually(addresses).toHaveLength(2);
+  await eventually(() => said()).toEqual(reasons);
   putBack();
-  await expect.poll(addresses, patience).toHaveLength(3);
-  await expect.poll(() => said(), patience).toEqual([]);
+  await eventually(addresses).toHaveLength(3);
+  await eventually(() => said()).toEqual([]);
 });
 
 it('a card of vGPUs that is unplugged while a server has one', async () => {
@@ -155,11 +151,11 @@ it('a card of vGPUs that is unplugged while a server has one', async () => {
   const server = await cloud.boot('vgpu');
   host.slowDown({}, true);
   const [{ attach_handle_uuid: mdev }] = await assignmentsOf(server);
-  await expect.poll(() => said(server), patience).toEqual([lost(server, vgpuAddress, mdev), gone]);
+  await eventually(() => said(server)).toEqual([lost(server, vgpuAddress, mdev), gone]);
   host.slowDown({ clean: 2000 });
-  await expect.poll(() => said(server), patience).toEqual(['its device null']);
+  await eventually(() => said(server)).toEqual(['its device null']);
   await cloud.remove(server);
-  await expect.poll(() => said(), patience).toEqual([]);
+  await eventually(() => said()).toEqual([]);
 });
 
 it('a card of vGPUs that is unplugged while it cleans one', async () => {
@@ -168,11 +164,9 @@ it('a card of vGPUs that is unplugged while it cleans one', async () => {
   host.slowDown({ clean: 3000 });
   await cloud.remove(server);
   await unplugIn('clean', { clean: 3000 });
-  await expect
-    .poll(() => said(), patience)
-    .toEqual([expect.stringMatching(/^quarantine: 1 attach handles/)]);
+  await eventually(() => said()).toEqual([expect.stringMatching(/^quarantine: 1 attach handles/)]);
   host.slowDown({});
-  await expect.poll(() => said(), patience).toEqual([]);
+  await eventually(() => said()).toEqual([]);
 });
 
 it('a card of vGPUs that is unplugged while it makes one', async () => {
@@ -182,14 +176,14 @@ it('a card of vGPUs that is unplugged while it makes one', async () => {
   await unplugIn('prepare', { prepare: 3000 });
   expect(await cloud.built(server)).toBe('ERROR');
   // The host has made nothing, so the handle needs no cleaning.
-  await expect.poll(() => said(), patience).toEqual([`failed-bind: ${lostIn('ENODEV: prepare')}`]);
-  await expect.poll(addresses, patience).toHaveLength(2);
+  await eventually(() => said()).toEqual([`failed-bind: ${lostIn('ENODEV: prepare')}`]);
+  await eventually(addresses).toHaveLength(2);
   host.slowDown({});
   await cloud.remove(server);
 });
 
 it('a card that is unplugged while it is programmed', async () => {
-  await expect.poll(addresses, patience).toHaveLength(3);
+  await eventually(addresses).toHaveLength(3);
   const [device] = (await offered()).filter((each) => JSON.stringify(each).includes('9b01'));
   const id = crypto.randomUUID();
   const glance = `${urlOf(layout, 'glance')}/v2/images`;
@@ -206,9 +200,9 @@ it('a card that is unplugged while it is programmed', async () => {
   expect((await api(`/v2/devices/${device?.uuid}`, 'PATCH', change)).status).toBe(204);
   await unplugIn('program', { program: 4000 });
   const lostCard = `unhealthy-device: The device at ${vgpuAddress} is gone from its host, and its program of bios failed: ${lostIn('write of bios: ENODEV: program.')}`;
-  await expect.poll(() => said(), patience).toEqual(expect.arrayContaining([lostCard]));
+  await eventually(() => said()).toEqual(expect.arrayContaining([lostCard]));
   host.slowDown({});
   // It is offered after ten minutes without a fault.
   const withheld = `unhealthy-device: The device at ${vgpuAddress} is withheld: the program of bios (write) failed: ENODEV: program.`;
-  await expect.poll(() => said(), patience).toEqual(expect.arrayContaining([withheld]));
+  await eventually(() => said()).toEqual(expect.arrayContaining([withheld]));
 });

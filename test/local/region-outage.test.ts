@@ -13,10 +13,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { queueUrlVariable } from '#core/settings.ts';
-import { eventually, noteProgress } from '#local/demo/demo-client.ts';
+import { waitFor } from '#local/demo/demo-client.ts';
+import { noteProgress } from '#local/demo/stillness.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
-import { patience } from '#test/support/vitest/patience.ts';
 import {
   ask,
   type Cloud,
@@ -51,7 +51,7 @@ beforeAll(async () => {
     host.startAgent();
   }
   await cloud.prepare(hosts);
-}, patience.timeout);
+});
 
 afterAll(async () => {
   for (const host of hosts ?? []) await host.agent().killHard();
@@ -108,178 +108,174 @@ async function unseenServers(): Promise<number> {
 
 const seconds = (from: number) => Math.round((performance.now() - from) / 1000);
 
-it(
-  'an outage loses nothing, and what it leaves behind the operator finds',
-  async () => {
-    const [cmp1, cmp2, cmp3] = hosts;
-    await eventually(
-      'six GPUs in Placement',
-      () => offeredBy('PGPU'),
-      (count) => count === 6,
-    );
-    await eventually(
-      'three vGPU cards',
-      () => offeredBy('VGPU'),
-      (count) => count >= 3,
-    );
+it('an outage loses nothing, and what it leaves behind the operator finds', async () => {
+  const [cmp1, cmp2, cmp3] = hosts;
+  await waitFor(
+    'six GPUs in Placement',
+    () => offeredBy('PGPU'),
+    (count) => count === 6,
+  );
+  await waitFor(
+    'three vGPU cards',
+    () => offeredBy('VGPU'),
+    (count) => count >= 3,
+  );
 
-    // Servers on all three hosts; one GPU, and three vGPUs of cmp3, stay free.
-    const gpus = await Promise.all(Array.from({ length: 5 }, () => cloud.boot('gpu')));
-    const vgpus = await Promise.all(Array.from({ length: 9 }, () => cloud.boot('vgpu')));
-    const placed = new Map<string, string>();
-    for (const id of [...gpus, ...vgpus]) placed.set(id, (await cloud.server(id))?.host ?? '');
-    const on = (servers: readonly string[], { name }: CloudHost) =>
-      servers.filter((id) => placed.get(id) === name);
-    expect(hosts.map((host) => on(vgpus, host).length)).toEqual([4, 4, 1]);
-    // A server that is deleted before it was seen on a host is released without its delete.
-    await eventually('each server to be seen on its host', unseenServers, (count) => count === 0);
+  // Servers on all three hosts; one GPU, and three vGPUs of cmp3, stay free.
+  const gpus = await Promise.all(Array.from({ length: 5 }, () => cloud.boot('gpu')));
+  const vgpus = await Promise.all(Array.from({ length: 9 }, () => cloud.boot('vgpu')));
+  const placed = new Map<string, string>();
+  for (const id of [...gpus, ...vgpus]) placed.set(id, (await cloud.server(id))?.host ?? '');
+  const on = (servers: readonly string[], { name }: CloudHost) =>
+    servers.filter((id) => placed.get(id) === name);
+  expect(hosts.map((host) => on(vgpus, host).length)).toEqual([4, 4, 1]);
+  // A server that is deleted before it was seen on a host is released without its delete.
+  await waitFor('each server to be seen on its host', unseenServers, (count) => count === 0);
 
-    // Binds and releases are under way, and both need their hosts.
-    for (const host of hosts) host.slowDown({ prepare: 5000, clean: 5000 });
-    const released = [on(vgpus, cmp1)[0] ?? '', on(vgpus, cmp2)[0] ?? ''];
-    for (const id of released) await cloud.remove(id);
-    const building = [await cloud.create('vgpu'), await cloud.create('vgpu')];
-    await eventually(
-      'two releases and a bind to be under way',
-      async () => {
-        const handles = await stored();
-        const { json } = await asAdmin('/accelerator_requests');
-        const states: string[] = json.arqs.map(({ state }: { state: string }) => state);
-        return {
-          releases: handles.filter(({ release }) => release).length,
-          binds: states.filter((state) => state === 'BindStarted').length,
-        };
-      },
-      ({ releases, binds }) => releases >= 2 && binds >= 1,
-    );
-    const before = await holders();
-    const [free] = (await stored()).filter(({ type, claim }) => type === 'PCI' && !claim);
-    if (!free) throw new Error('No GPU is free.');
-    await Promise.all(awsParts.map((name) => system.kill(name)));
-    const awayAt = performance.now();
-    for (const host of hosts) host.slowDown({});
+  // Binds and releases are under way, and both need their hosts.
+  for (const host of hosts) host.slowDown({ prepare: 5000, clean: 5000 });
+  const released = [on(vgpus, cmp1)[0] ?? '', on(vgpus, cmp2)[0] ?? ''];
+  for (const id of released) await cloud.remove(id);
+  const building = [await cloud.create('vgpu'), await cloud.create('vgpu')];
+  await waitFor(
+    'two releases and a bind to be under way',
+    async () => {
+      const handles = await stored();
+      const { json } = await asAdmin('/accelerator_requests');
+      const states: string[] = json.arqs.map(({ state }: { state: string }) => state);
+      return {
+        releases: handles.filter(({ release }) => release).length,
+        binds: states.filter((state) => state === 'BindStarted').length,
+      };
+    },
+    ({ releases, binds }) => releases >= 2 && binds >= 1,
+  );
+  const before = await holders();
+  const [free] = (await stored()).filter(({ type, claim }) => type === 'PCI' && !claim);
+  if (!free) throw new Error('No GPU is free.');
+  await Promise.all(awsParts.map((name) => system.kill(name)));
+  const awayAt = performance.now();
+  for (const host of hosts) host.slowDown({});
 
-    // What goes on without the region.
-    expect(await cloud.create('gpu')).toBeUndefined();
-    const deleted = [on(gpus, cmp1)[0] ?? '', on(vgpus, cmp3)[0] ?? ''];
-    for (const id of deleted) await cloud.remove(id);
-    await cmp1.agent().killHard();
-    cmp1.startAgent();
-    await cmp2.agent().killHard();
-    cmp2.boot();
-    cmp2.startAgent();
-    await eventually(
-      'the vGPUs of the host that has booted',
-      async () => cmp2.mdevs(),
-      (mdevs) => mdevs.length >= 3,
+  // What goes on without the region.
+  expect(await cloud.create('gpu')).toBeUndefined();
+  const deleted = [on(gpus, cmp1)[0] ?? '', on(vgpus, cmp3)[0] ?? ''];
+  for (const id of deleted) await cloud.remove(id);
+  await cmp1.agent().killHard();
+  cmp1.startAgent();
+  await cmp2.agent().killHard();
+  cmp2.boot();
+  cmp2.startAgent();
+  await waitFor(
+    'the vGPUs of the host that has booted',
+    async () => cmp2.mdevs(),
+    (mdevs) => mdevs.length >= 3,
+  );
+  const usedGpus = new Set(
+    (await Promise.all(on(gpus, cmp3).map((id) => cloud.server(id)))).map((each) => each?.status),
+  );
+  expect(usedGpus).toEqual(new Set(['ACTIVE']));
+  hosts.find(({ name }) => name === free.host)?.sysfs.removeFunction(free.address);
+  for (const { agent } of hosts) {
+    await waitFor(
+      'the agent to try again',
+      async () => agent().output().split('Not connected').length,
+      (tries) => tries > 3,
     );
-    const usedGpus = new Set(
-      (await Promise.all(on(gpus, cmp3).map((id) => cloud.server(id)))).map((each) => each?.status),
-    );
-    expect(usedGpus).toEqual(new Set(['ACTIVE']));
-    hosts.find(({ name }) => name === free.host)?.sysfs.removeFunction(free.address);
-    for (const { agent } of hosts) {
-      await eventually(
-        'the agent to try again',
-        async () => agent().output().split('Not connected').length,
-        (tries) => tries > 3,
-      );
-    }
-    const running = [...gpus, ...vgpus].filter((id) => ![...deleted, ...released].includes(id));
-    for (const id of running) expect(await cloud.server(id)).toMatchObject({ status: 'ACTIVE' });
+  }
+  const running = [...gpus, ...vgpus].filter((id) => ![...deleted, ...released].includes(id));
+  for (const id of running) expect(await cloud.server(id)).toMatchObject({ status: 'ACTIVE' });
 
-    await eventually(
-      `${awaySecondsMin} s to pass`,
-      async () => seconds(awayAt),
-      (passed) => passed >= awaySecondsMin,
-    );
-    const awaySeconds = seconds(awayAt);
-    const backAt = performance.now();
-    for (const name of awsParts) await system.start(name);
+  await waitFor(
+    `${awaySecondsMin} s to pass`,
+    async () => seconds(awayAt),
+    (passed) => passed >= awaySecondsMin,
+  );
+  const awaySeconds = seconds(awayAt);
+  const backAt = performance.now();
+  for (const name of awsParts) await system.start(name);
 
-    // Users try again, and delete the servers whose build the outage has failed.
-    const tried: string[] = [];
-    const first = await eventually(
-      'a server to boot again',
-      async () => {
-        const id = await cloud.create('vgpu');
-        if (id === undefined) return 'refused';
-        tried.push(id);
-        return cloud.built(id);
-      },
-      (status) => status === 'ACTIVE',
-    );
-    expect(first).toBe('ACTIVE');
-    const firstSeconds = seconds(backAt);
-    for (const id of [...building.flatMap((each) => each ?? []), ...tried]) {
-      await cloud.built(id);
-      await cloud.remove(id);
-    }
+  // Users try again, and delete the servers whose build the outage has failed.
+  const tried: string[] = [];
+  const first = await waitFor(
+    'a server to boot again',
+    async () => {
+      const id = await cloud.create('vgpu');
+      if (id === undefined) return 'refused';
+      tried.push(id);
+      return cloud.built(id);
+    },
+    (status) => status === 'ACTIVE',
+  );
+  expect(first).toBe('ACTIVE');
+  const firstSeconds = seconds(backAt);
+  for (const id of [...building.flatMap((each) => each ?? []), ...tried]) {
+    await cloud.built(id);
+    await cloud.remove(id);
+  }
 
-    // Everything settles by itself but the two servers whose delete did not arrive.
-    const names = hosts.map(({ name }) => name);
-    await eventually(
-      'no release and no quarantine',
-      async () => (await stored()).filter(({ release, quarantine }) => release || quarantine),
-      (held) => held.length === 0,
-    );
-    const listed = await eventually(
-      'every request to be Bound',
-      async () => (await asAdmin('/accelerator_requests')).json.arqs as { state: string }[],
-      (arqs) => arqs.every(({ state }) => state === 'Bound'),
-    );
-    expect(listed).toHaveLength(running.length + deleted.length);
-    await eventually(
-      'the hosts to be online',
-      stateOfHosts,
-      (states) => states.length === 3 && states.every((state) => state === 'online'),
-    );
-    const settledSeconds = seconds(backAt);
+  // Everything settles by itself but the two servers whose delete did not arrive.
+  const names = hosts.map(({ name }) => name);
+  await waitFor(
+    'no release and no quarantine',
+    async () => (await stored()).filter(({ release, quarantine }) => release || quarantine),
+    (held) => held.length === 0,
+  );
+  const listed = await waitFor(
+    'every request to be Bound',
+    async () => (await asAdmin('/accelerator_requests')).json.arqs as { state: string }[],
+    (arqs) => arqs.every(({ state }) => state === 'Bound'),
+  );
+  expect(listed).toHaveLength(running.length + deleted.length);
+  await waitFor(
+    'the hosts to be online',
+    stateOfHosts,
+    (states) => states.length === 3 && states.every((state) => state === 'online'),
+  );
+  const settledSeconds = seconds(backAt);
 
-    // What was being written to Placement when the region went is written again after six minutes,
-    // or at once by the operator.
-    await operate(layout, ['reconcile', ...names, '--repair']);
-    const told = await eventually(
-      'Placement to agree but for two servers',
-      () => operate(layout, ['reconcile', ...names]),
-      ({ output }) =>
-        output.match(/^≠/gm)?.length === 2 &&
-        deleted.every((id) => output.includes(`bound without allocation: ${id}`)),
-    );
-    expect(told.code).toBe(1);
+  // What was being written to Placement when the region went is written again after six minutes,
+  // or at once by the operator.
+  await operate(layout, ['reconcile', ...names, '--repair']);
+  const told = await waitFor(
+    'Placement to agree but for two servers',
+    () => operate(layout, ['reconcile', ...names]),
+    ({ output }) =>
+      output.match(/^≠/gm)?.length === 2 &&
+      deleted.every((id) => output.includes(`bound without allocation: ${id}`)),
+  );
+  expect(told.code).toBe(1);
 
-    // The operator deletes what Nova has deleted; the reaper would do so after ten minutes.
-    const { status } = await asAdmin(`/accelerator_requests?instance=${deleted[0]}`, 'DELETE');
-    expect(status).toBe(204);
-    const deps = createConsumerDeps('sweep');
-    await reap(deps);
-    await reap({ ...deps, clock: () => Date.now() + 11 * 60_000 });
-    await eventually(
-      'the hosts to agree with Placement',
-      () => operate(layout, ['reconcile', ...names]),
-      ({ code }) => code === 0,
-    );
-    await eventually(
-      'the doctor to find nothing wrong',
-      () => operate(layout, ['doctor']),
-      ({ output }) => / 0 wrong, /.test(output),
-    );
+  // The operator deletes what Nova has deleted; the reaper would do so after ten minutes.
+  const { status } = await asAdmin(`/accelerator_requests?instance=${deleted[0]}`, 'DELETE');
+  expect(status).toBe(204);
+  const deps = createConsumerDeps('sweep');
+  await reap(deps);
+  await reap({ ...deps, clock: () => Date.now() + 11 * 60_000 });
+  await waitFor(
+    'the hosts to agree with Placement',
+    () => operate(layout, ['reconcile', ...names]),
+    ({ code }) => code === 0,
+  );
+  await waitFor(
+    'the doctor to find nothing wrong',
+    () => operate(layout, ['doctor']),
+    ({ output }) => / 0 wrong, /.test(output),
+  );
 
-    // Each server has the handle of before, and each host the mdevs of its servers.
-    const after = await holders();
-    expect([...after.keys()].sort()).toEqual([...running].sort());
-    for (const [id, handle] of after) expect(handle).toBe(before.get(id));
-    const handles = await stored();
-    for (const host of hosts) {
-      const wanted = handles.filter((each) => each.host === host.name && each.type === 'MDEV');
-      const held = wanted.flatMap(({ uuid, claim }) => (claim ? [uuid] : []));
-      expect(host.mdevs(), host.name).toEqual(held.sort());
-    }
-    expect(handles.filter(({ uuid }) => uuid === free.uuid)).toEqual([]);
-    process.stdout.write(
-      `The region was away for ${awaySeconds} s: first server ${firstSeconds} s after the start of ` +
-        `the parts, settled after ${settledSeconds} s; ${running.length} servers kept their devices.\n`,
-    );
-  },
-  patience.timeout * 15,
-);
+  // Each server has the handle of before, and each host the mdevs of its servers.
+  const after = await holders();
+  expect([...after.keys()].sort()).toEqual([...running].sort());
+  for (const [id, handle] of after) expect(handle).toBe(before.get(id));
+  const handles = await stored();
+  for (const host of hosts) {
+    const wanted = handles.filter((each) => each.host === host.name && each.type === 'MDEV');
+    const held = wanted.flatMap(({ uuid, claim }) => (claim ? [uuid] : []));
+    expect(host.mdevs(), host.name).toEqual(held.sort());
+  }
+  expect(handles.filter(({ uuid }) => uuid === free.uuid)).toEqual([]);
+  process.stdout.write(
+    `The region was away for ${awaySeconds} s: first server ${firstSeconds} s after the start of ` +
+      `the parts, settled after ${settledSeconds} s; ${running.length} servers kept their devices.\n`,
+  );
+});

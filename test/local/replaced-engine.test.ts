@@ -11,7 +11,7 @@ import { client } from '#local/demo/demo-client.ts';
 import { inventoryOf } from '#local/demo/demo-inventory.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const directory = directoryPerFile();
@@ -55,7 +55,7 @@ it('tells Placement about a device whose change is in the other streams', async 
   expect(created).toEqual([expect.stringMatching(/^PUT \/replaced-cyborg-staging\b/)]);
   await announceHost(layout, 'cmp1');
   const placement = client(urlOf(layout, 'placement'));
-  await expect
-    .poll(async () => (await inventoryOf(placement, 'FakeDevice', 'FPGA'))?.total, patience)
-    .toBe(16);
+  await eventually(async () => (await inventoryOf(placement, 'FakeDevice', 'FPGA'))?.total).toBe(
+    16,
+  );
 });

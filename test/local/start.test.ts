@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { freePort, listen } from '#local/ports.ts';
 import { portNames } from '#local/process/layout.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const host = '127.0.0.1';
@@ -105,9 +105,7 @@ it('has one process of each part after the part was killed twice', { tags: ['lon
     if (broker === undefined) throw new Error(`No broker in round ${round}.`);
     process.kill(broker, 'SIGKILL');
     // During its start, that is before it has printed that it is ready.
-    await expect
-      .poll(() => processesOf('broker').filter((id) => id !== broker), patience)
-      .toHaveLength(1);
+    await eventually(() => processesOf('broker').filter((id) => id !== broker)).toHaveLength(1);
   }
   // Longer than a second restart for the same death would take.
   await new Promise((resolve) => setTimeout(resolve, 2000));
@@ -126,7 +124,7 @@ it.runIf(isLinux)('takes less than 400 MiB when it is idle', { tags: ['long'] },
   await system.untilSaid('cmp1 has FPGA, FPGA, GPU, GPU, NIC');
   // The engine, the seven parts, the agent and the process that supervises them.
   expect(processes().length).toBeGreaterThanOrEqual(10);
-  await expect.poll(memoryMiB, { ...patience, interval: 1000 }).toBeLessThan(400);
+  await eventually(memoryMiB, { intervalMs: 1000 }).toBeLessThan(400);
   process.kill(system.process.pid ?? 0, 'SIGTERM');
   expect(await system.exited).toBe(0);
 });

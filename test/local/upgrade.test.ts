@@ -14,11 +14,11 @@ import { createStore } from '#core/deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
-import { eventually, noteProgress } from '#local/demo/demo-client.ts';
+import { waitFor } from '#local/demo/demo-client.ts';
+import { noteProgress } from '#local/demo/stillness.ts';
 import { chooseLayout, environmentOf, type Layout } from '#local/process/layout.ts';
 import { agentEnvironment, type System, startSystem } from '#local/process/system.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
-import { patience } from '#test/support/vitest/patience.ts';
 import { askPatiently } from '#test/support/vitest/patient-requests.ts';
 
 /** A commit of 0.2.0: the first that can be upgraded; a release writes its own. */
@@ -66,7 +66,7 @@ beforeAll(async () => {
   system = await startSystem({ layout, agents: [agent], restart: false, onLine: noteProgress });
   store = createStore(createDocuments(), layout.stage).store;
   await announceHost(layout, hostname);
-}, patience.timeout);
+});
 
 afterAll(async () => {
   for (const name of old.keys()) await stopOld(name);
@@ -125,14 +125,14 @@ async function boot(kind: Kind): Promise<string> {
     waiting.set(`${kind} of ${instance}`, `${method} ${JSON.stringify(answer)}`);
     return answer;
   };
-  const { status } = await eventually(
+  const { status } = await waitFor(
     `${kind} of ${instance} to be accepted`,
     () => noted('PATCH', '/accelerator_requests', { [uuid]: patch }),
     // All handles may be with servers, or not clean yet.
     ({ status }) => status !== 409,
   );
   expect(status).toBe(202);
-  const { json } = await eventually(
+  const { json } = await waitFor(
     `${kind} of ${instance} to be resolved`,
     () => noted('GET', `/accelerator_requests?instance=${instance}`),
     ({ json }) => /Bound|BindFailed/.test(json.arqs[0]?.state),
@@ -159,7 +159,7 @@ async function serve(kind: Kind): Promise<void> {
 /** Until servers of each kind have booted and gone with the functions of now. */
 async function untilServed(): Promise<void> {
   const from = { ...served };
-  await eventually(
+  await waitFor(
     'servers to boot and go',
     async () => served,
     ({ fpga, vgpu }) => fpga >= from.fpga + 3 && vgpu >= from.vgpu + 2,
@@ -182,71 +182,67 @@ async function taken() {
   return { count: handles.length, taken: handles.filter((each) => each.claim || each.release) };
 }
 
-describe.skipIf(!hasHistory)(
-  'while servers boot and go',
-  { timeout: patience.timeout * 10 },
-  () => {
-    it('0.2.0 is upgraded, rolled back and upgraded again, and no bind is lost', async () => {
-      onTestFailed(() => {
-        process.stderr.write(`${JSON.stringify({ served, waiting: [...waiting] }, null, 2)}\n`);
-      });
-      const changes = [
-        () => system.start('consumers'),
-        // From here the consumers of both take messages.
-        async () => {
-          await stopOld('api');
-          await system.start('api');
-        },
-        () => stopOld('consumers'),
-        // Now all of it is this version; back in the other order.
-        async () => {
-          await system.kill('api');
-          await startOld('api');
-        },
-        () => startOld('consumers'),
-        () => system.kill('consumers'),
-        // All of it is 0.2.0 again.
-        () => system.start('consumers'),
-        () => stopOld('consumers'),
-        async () => {
-          await stopOld('api');
-          await system.start('api');
-        },
-        // The agents are last.
-        async () => {
-          await stopOld('agent');
-          await system.start(`agent-${hostname}`);
-        },
-      ];
-      await system.kill('api');
-      await system.kill('consumers');
-      await Promise.all([startOld('api'), startOld('consumers')]);
-      await startOld('agent');
-      await eventually('20 handles', taken, ({ count }) => count === 20);
-      for (const [name, { group }] of Object.entries(kinds)) {
-        await ask('POST', '/device_profiles', [{ name, groups: [group] }]);
-      }
-      const kept = [await boot('fpga'), await boot('vgpu')];
-      const load = Promise.all([serve('fpga'), serve('fpga'), serve('vgpu')]);
-      // A server that fails ends the test, which would wait for the next ones.
-      await Promise.race([load, playAll(changes)]).finally(() => {
-        isOver = true;
-      });
-      await load;
-      expect(failed).toEqual([]);
-      for (const instance of kept) {
-        const { json } = await ask('GET', `/accelerator_requests?instance=${instance}`);
-        expect(json.arqs[0].state).toBe('Bound');
-        await remove(instance);
-      }
-      await eventually(
-        'all handles to be free',
-        async () => (await taken()).taken.map(({ uuid }) => uuid),
-        (uuids) => uuids.length === 0,
-      );
-      // Requests that were repeated may have left ARQs that are not bound.
-      const { json } = await ask('GET', '/accelerator_requests');
-      expect(json.arqs.filter(({ state }: { state: string }) => state !== 'Initial')).toEqual([]);
+describe.skipIf(!hasHistory)('while servers boot and go', () => {
+  it('0.2.0 is upgraded, rolled back and upgraded again, and no bind is lost', async () => {
+    onTestFailed(() => {
+      process.stderr.write(`${JSON.stringify({ served, waiting: [...waiting] }, null, 2)}\n`);
     });
-  },
-);
+    const changes = [
+      () => system.start('consumers'),
+      // From here the consumers of both take messages.
+      async () => {
+        await stopOld('api');
+        await system.start('api');
+      },
+      () => stopOld('consumers'),
+      // Now all of it is this version; back in the other order.
+      async () => {
+        await system.kill('api');
+        await startOld('api');
+      },
+      () => startOld('consumers'),
+      () => system.kill('consumers'),
+      // All of it is 0.2.0 again.
+      () => system.start('consumers'),
+      () => stopOld('consumers'),
+      async () => {
+        await stopOld('api');
+        await system.start('api');
+      },
+      // The agents are last.
+      async () => {
+        await stopOld('agent');
+        await system.start(`agent-${hostname}`);
+      },
+    ];
+    await system.kill('api');
+    await system.kill('consumers');
+    await Promise.all([startOld('api'), startOld('consumers')]);
+    await startOld('agent');
+    await waitFor('20 handles', taken, ({ count }) => count === 20);
+    for (const [name, { group }] of Object.entries(kinds)) {
+      await ask('POST', '/device_profiles', [{ name, groups: [group] }]);
+    }
+    const kept = [await boot('fpga'), await boot('vgpu')];
+    const load = Promise.all([serve('fpga'), serve('fpga'), serve('vgpu')]);
+    // A server that fails ends the test, which would wait for the next ones.
+    await Promise.race([load, playAll(changes)]).finally(() => {
+      isOver = true;
+    });
+    await load;
+    expect(failed).toEqual([]);
+    for (const instance of kept) {
+      const { json } = await ask('GET', `/accelerator_requests?instance=${instance}`);
+      expect(json.arqs[0].state).toBe('Bound');
+      await remove(instance);
+    }
+    await waitFor(
+      'all handles to be free',
+      async () => (await taken()).taken.map(({ uuid }) => uuid),
+      (uuids) => uuids.length === 0,
+    );
+    // Requests that were repeated may have left ARQs that are not bound.
+    const { json } = await ask('GET', '/accelerator_requests');
+    expect(json.arqs.filter(({ state }: { state: string }) => state !== 'Initial')).toEqual([]);
+  });
+});

@@ -14,6 +14,7 @@ import { announceHost } from '#local/demo/announce-host.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import { AlarmStage } from '#test/support/aws/alarm-stage.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const stage = 'alarms';
@@ -81,7 +82,7 @@ it('api-errors: raised while OpenStack is away, of which the doctor names Keysto
 
   await system.start('openstack');
   // The circuit breaker asks Keystone again after some seconds.
-  await expect.poll(() => statusOf('admin-token')).toBe(200);
+  await eventually(() => statusOf('admin-token')).toBe(200);
   played.nextPeriod();
   played.give(await counted(Threshold, isError));
   expect(played.state()).toBe('OK');

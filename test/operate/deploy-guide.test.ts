@@ -7,15 +7,15 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { announceHost } from '#local/demo/announce-host.ts';
-import { eventually } from '#local/demo/demo-client.ts';
+import { waitFor } from '#local/demo/demo-client.ts';
 import { password, region } from '#local/openstack/keystone/catalog.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import { type AgentProcess, run } from '#test/agent/agent-process.ts';
 import { namedBlocks } from '#test/support/doc-examples.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { met } from '#test/support/vitest/eventually.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -84,7 +84,7 @@ function block(name: string): string {
 /** Output of a block. @throws if a line of it fails */
 async function runBlock(name: string, change = (text: string) => text): Promise<string> {
   const script = `set -eu\n${block('settings')}\n${change(block(name))}`;
-  const options = { env: environment, cwd: root, timeout: patience.timeout * 3 };
+  const options = { env: environment, cwd: root };
   return (await promisify(execFile)('bash', ['-c', script], options)).stdout;
 }
 
@@ -161,13 +161,11 @@ it('leads from an empty system to a server with its device, and back', async () 
   agent = run('dist/cyborg-agent.mjs', { CYBORG_AGENT_CONFIG: file });
   writeFileSync(join(directory, 'operator', `${stage}.json`), JSON.stringify(settingsOf(layout)));
   // The agent's first report tells its boot only.
-  const healthy = await vi.waitUntil(
-    async () => {
-      const told = await runBlock('doctor').catch(() => '');
-      return /ok {5}host cmp1.example: [^0]/.test(told) && told;
-    },
-    { ...patience },
-  );
+  const healthy = await met(async () => {
+    const told = await runBlock('doctor');
+    expect(told).toMatch(/ok {5}host cmp1.example: [^0]/);
+    return told;
+  });
   expect(healthy).toMatch(/ok {5}host cmp1.example: 1 devices/);
   expect(healthy).toMatch(/ 0 wrong, /);
   expect(healthy).toMatch(
@@ -183,7 +181,7 @@ it('leads from an empty system to a server with its device, and back', async () 
   await ask(`${nova}/flavors/1/os-extra_specs`, 'admin-token', { extra_specs });
   await ask(`${nova}/servers`, 'demo-token', { server: { name: 'vm1', flavorRef: '1' } });
   type Servers = { servers: { status: string }[] };
-  await eventually(
+  await waitFor(
     'Nova to build the server',
     () => ask<Servers>(`${nova}/servers/detail`, 'demo-token'),
     ({ servers }) => servers[0]?.status === 'ACTIVE',
@@ -197,9 +195,7 @@ it('leads from an empty system to a server with its device, and back', async () 
   expect(readdirSync(join(directory, 'operator'))).not.toContain(hostname);
   await expect(runBlock('remove-hosts')).rejects.toThrow('agents are connected: cmp1.example');
   await agent.stop();
-  const removed = await vi.waitUntil(() => runBlock('remove-hosts').catch(() => undefined), {
-    ...patience,
-  });
+  const removed = await met(() => runBlock('remove-hosts'));
   expect(removed).toMatch(/^removed [0-9a-f]{64}\nremoved cmp1\.example\n$/);
   expect(await runBlock('remove-hosts')).toBe('No hosts are enrolled.\n');
 });

@@ -13,7 +13,7 @@ import {
   SendMessageCommand,
   SQSClient,
 } from '@aws-sdk/client-sqs';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRegistry } from '#core/clients/aws/host-registry.ts';
 import { createHttp } from '#core/clients/http.ts';
 import type { Finding } from '#core/command-line/checks.ts';
@@ -32,7 +32,7 @@ import { examine } from '#operate/doctor/examine.ts';
 import { revokeCertificates } from '#operate/enrol/end-certificates.ts';
 import { run } from '#test/agent/agent-process.ts';
 import { serveHttp } from '#test/support/http-server.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const stage = 'doctor';
@@ -51,7 +51,7 @@ beforeAll(async () => {
   });
   process.env.POWERTOOLS_LOG_LEVEL = 'SILENT';
   await announceHost(layout, 'cmp1');
-  await vi.waitUntil(async () => named('host cmp1', await findings()) === 'ok', { ...patience });
+  await eventually(async () => named('host cmp1', await findings())).toBe('ok');
 });
 
 afterAll(async () => {
@@ -345,7 +345,7 @@ describe('the doctor names the fault', () => {
     const other = '00000000-0000-4000-8000-000000000001';
     const since = new Date().toISOString();
     // The test acts as the consumer of reports; a report of the agent may come in between.
-    await expect.poll(() => inventory.takeLease('cmp1', 'test', since, since), patience).toBe(true);
+    await eventually(() => inventory.takeLease('cmp1', 'test', since, since)).toBe(true);
     const boots = [bootId, other].map((each) => ({ bootId: each, sequence: 1, lastAt: since }));
     await inventory.putConflict(await inventory.hostAlone('cmp1'), { since, boots }, 'test');
     expect(named('host cmp1', await findings())).toMatch(
@@ -387,11 +387,9 @@ describe('the doctor names the fault', () => {
   // This test is the last: the host does not come back.
   it('a host whose agent is gone, and a host without a certificate', async () => {
     await system.kill('agent-cmp1');
-    await expect
-      .poll(async () => named('host cmp1', await findings({ laterMs: 11 * minuteMs })), {
-        ...patience,
-      })
-      .toMatch(/agent is not connected.*systemctl/);
+    await eventually(async () =>
+      named('host cmp1', await findings({ laterMs: 11 * minuteMs })),
+    ).toMatch(/agent is not connected.*systemctl/);
     await revokeCertificates(createRegistry(new IoTClient(), stage), `${stage}:cmp1`);
     expect(named('host cmp1', await findings())).toMatch(/no active certificate.*enrol/);
   });

@@ -18,7 +18,7 @@ import { name, sequence, tagged, toPem } from '#core/contracts/identity/der.ts';
 import { readRequest } from '#core/contracts/identity/read-request.ts';
 import { run } from '#test/agent/agent-process.ts';
 import { type IotCore, startIotCore } from '#test/support/aws/iot-core.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 
 const stage = 'test';
 let iot: IotCore;
@@ -78,7 +78,7 @@ it('connects a host whose key never left it', async () => {
   for (const each of names) writeFileSync(join(host, each), readFileSync(join(out, each)));
 
   const agent = run('edge-agent/main.ts', { CYBORG_AGENT_CONFIG: join(host, 'agent.json') });
-  await expect.poll(() => agent.output(), patience).toContain('Inventory reported');
+  await eventually(() => agent.output()).toContain('Inventory reported');
   await agent.stop();
 
   // Both commands may be repeated.

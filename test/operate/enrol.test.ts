@@ -16,7 +16,7 @@ import { amazonAuthorities, openHostFolder } from '#operate/enrol/host-folder.ts
 import { removeHosts } from '#operate/enrol/remove-hosts.ts';
 import { type AgentProcess, run } from '#test/agent/agent-process.ts';
 import { type IotCore, startIotCore } from '#test/support/aws/iot-core.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 
 const stage = 'test';
 let iot: IotCore;
@@ -69,14 +69,12 @@ function connectedWith(thing: string): (string | undefined)[] {
     .map(({ principalIdentifier }) => principalIdentifier);
 }
 
-const waiting = patience;
-
 it('gives a host a folder with which its agent connects', async () => {
   const path = emptyFolder();
   const { id } = await enrol('cmp1.example', path);
   expect(statSync(join(path, 'key.pem')).mode & 0o777).toBe(0o600);
   const agent = startAgent(path);
-  await expect.poll(() => agent.output(), waiting).toContain('Inventory reported');
+  await eventually(() => agent.output()).toContain('Inventory reported');
   expect(connectedWith('test:cmp1:example')).toEqual([id]);
   await agent.stop();
 });
@@ -169,7 +167,7 @@ it('keeps the old certificate until the host has connected with the new one', as
   const path = emptyFolder();
   const old = await enrol('cmp5.example', path);
   const agent = startAgent(path);
-  await expect.poll(() => connectedWith(thing), waiting).toEqual([old.id]);
+  await eventually(() => connectedWith(thing)).toEqual([old.id]);
 
   const next = emptyFolder();
   const renewed = await enrol('cmp5.example', next, { isRotation: true });
@@ -182,14 +180,14 @@ it('keeps the old certificate until the host has connected with the new one', as
   // The operator copies the new files, and the agent starts again.
   await agent.stop();
   const restarted = startAgent(next);
-  await expect.poll(() => connectedWith(thing), waiting).toEqual([old.id, renewed.id]);
+  await eventually(() => connectedWith(thing)).toEqual([old.id, renewed.id]);
   const gone = await retireCertificates(registry, thing, connectedWith(thing).at(-1));
   expect(gone.map(({ id }) => id)).toEqual([old.id]);
   expect(iot.registry.certificatesOf(thing).map(({ id }) => id)).toEqual([renewed.id]);
   await restarted.stop();
 
   const late = startAgent(path);
-  await expect.poll(() => late.output(), waiting).toMatch(/connection (failed|was closed)/i);
+  await eventually(() => late.output()).toMatch(/connection (failed|was closed)/i);
   expect(connectedWith(thing)).toEqual([old.id, renewed.id]);
   await late.stop();
 });
@@ -200,10 +198,10 @@ it('revokes all certificates of a lost host, ends its connection, and never acce
   const path = emptyFolder();
   const { id } = await enrol('cmp6.example', path);
   const agent = startAgent(path);
-  await expect.poll(() => connectedWith(thing), waiting).toEqual([id]);
+  await eventually(() => connectedWith(thing)).toEqual([id]);
   await revokeCertificates(registry, thing);
   const ended = () => iot.presence.filter((event) => event.clientId === thing);
-  await expect.poll(() => ended().at(-1)?.eventType, waiting).toBe('disconnected');
+  await eventually(() => ended().at(-1)?.eventType).toBe('disconnected');
   expect(iot.registry.certificate(id).status).toBe('REVOKED');
   expect(iot.registry.findThing(thing)).toBeDefined();
   await agent.stop();

@@ -7,12 +7,12 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { password } from '#local/openstack/keystone/catalog.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -41,9 +41,8 @@ beforeAll(async () => {
   system = await startSystem({ layout, agents, restart: false });
   await announceHost(layout, 'cmp1');
   writeFileSync(join(directory, 'environment.json'), JSON.stringify(settingsOf(layout)));
-  await vi.waitUntil(async () => JSON.parse(await told('devices', '--json')).devices.length > 0, {
-    ...patience,
-  });
+  const devices = async () => JSON.parse(await told('devices', '--json')).devices;
+  await eventually(devices).not.toEqual([]);
 });
 
 afterAll(() => system.stop());

@@ -4,11 +4,11 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SendMessageBatchCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import { tableName, tables } from '#core/store/table/tables.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { bootIdOf, instanceOf } from './builders.ts';
 import { VgpuHost } from './hosts/vgpu-host.ts';
-import { patience } from './vitest/patience.ts';
 import { stage, type World } from './world.ts';
 
 export interface Recorded {
@@ -92,10 +92,7 @@ async function play(world: World, sent: Recorded['messages']): Promise<Omit<Reco
   const [release = ''] = host.jobs.keys();
   const [unbound] = await world.createArqs('vgpu');
   const { boots, sequence } = host.counts;
-  await vi.waitFor(
-    () => expect([...kindsOf(sent).keys()]).toEqual(expect.arrayContaining(awaited)),
-    patience,
-  );
+  await eventually(() => [...kindsOf(sent).keys()]).toEqual(expect.arrayContaining(awaited));
   return {
     at: new Date().toISOString(),
     jobs: { bind, release },

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { Locator, Page } from 'playwright-core';
-import { eventually } from '#local/demo/demo-client.ts';
+import { waitFor } from '#local/demo/demo-client.ts';
 import type { Cloud } from '#test/browser/cloud.ts';
 import type { Group } from '#test/browser/scenario.ts';
 
@@ -128,7 +128,7 @@ export const actions: Group = {
         const away = await begin(page, 'Forget');
         await confirm(away, 'Forget');
         await page.getByText('cmp2 is forgotten.').waitFor();
-        await eventually(
+        await waitFor(
           'the host to be gone',
           () =>
             stage.cloud.operator.get<{ hosts: { hostname: string }[] }>('/hosts', 'admin-token'),

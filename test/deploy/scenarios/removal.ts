@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { DynamoDBClient, UpdateTableCommand } from '@aws-sdk/client-dynamodb';
-import { eventually } from '#local/demo/demo-client.ts';
+import { waitFor } from '#local/demo/demo-client.ts';
 import { lastOf } from '#test/deploy/cdk.ts';
 import { leftOf, resourcesOf } from '#test/deploy/resources.ts';
 import type { Scenario } from '#test/deploy/scenario.ts';
@@ -76,5 +76,5 @@ async function removeHosts(stage: Stage): Promise<void> {
       () => 'removed',
       (error: Error) => error.message,
     );
-  await eventually('the hosts to be removed', remove, (told) => told === 'removed');
+  await waitFor('the hosts to be removed', remove, (told) => told === 'removed');
 }

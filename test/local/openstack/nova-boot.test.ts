@@ -1,4 +1,5 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 import { aCloud } from './nova-cloud.ts';
 
@@ -154,9 +155,7 @@ describe('a server with an accelerator', () => {
       await cloud.settled(id);
       cloud.accelerators.failing.set('DELETE', answered);
       expect((await cloud.call('DELETE', `/servers/${id}`)).status).toBe(204);
-      await vi.waitFor(async () =>
-        expect((await cloud.call('GET', `/servers/${id}`)).status).toBe(404),
-      );
+      await eventually(async () => (await cloud.call('GET', `/servers/${id}`)).status).toBe(404);
       const last = 'nova-compute DELETE /accelerator_requests?instance=';
       expect(cloud.accelerators.calls.at(-1)).toBe(last);
       expect(await cloud.placement.allocationsOf(cloud.device)).toEqual({});
@@ -171,7 +170,7 @@ describe('a server with an accelerator', () => {
     expect(cloud.accelerators.calls.some((each) => each.includes('DELETE'))).toBe(false);
     becomeBound();
     await cloud.post(id, uuid);
-    await vi.waitFor(() => expect(cloud.accelerators.calls.at(-1)).toContain('DELETE'));
+    await eventually(() => cloud.accelerators.calls.at(-1)).toContain('DELETE');
   });
 });
 

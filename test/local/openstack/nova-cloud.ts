@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import * as z from 'zod';
 import { createHttp } from '#core/clients/http.ts';
 import { createKeystone } from '#core/clients/openstack/keystone.ts';
@@ -13,7 +13,7 @@ import { silentLog } from '#core/log.ts';
 import { serviceCredentials, startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { type FakeNova, type FakeNovaOptions, startNova } from '#local/openstack/nova/nova.ts';
 import { startPlacement } from '#local/openstack/placement/placement.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually, met } from '#test/support/vitest/eventually.ts';
 import { type AcceleratorDouble, anAcceleratorApi } from './accelerator-double.ts';
 
 interface CallOptions {
@@ -49,7 +49,6 @@ export interface Cloud {
 }
 
 const loopback = { host: '127.0.0.1', port: 0 };
-const waiting = { ...patience, interval: 5 };
 
 export const eventCodes = z.object({ events: z.array(z.object({ code: z.number() })) });
 const serverBody = z.object({ server: z.looseObject({ id: z.string() }) });
@@ -115,14 +114,14 @@ export async function aCloud(): Promise<Cloud> {
       return serverBody.parse(await response.json()).server;
     },
     settled: (id) =>
-      vi.waitFor(async () => {
+      met(async () => {
         const server = await cloud.show(id);
         expect(server['OS-EXT-STS:task_state']).toBeNull();
         return server;
-      }, waiting),
+      }, 5),
     waitedFor: async () => {
       const last = 'nova-compute GET /accelerator_requests?instance=';
-      await vi.waitFor(() => expect(accelerators.calls.at(-1)).toBe(last), waiting);
+      await eventually(() => accelerators.calls.at(-1), { intervalMs: 5 }).toBe(last);
       return [...accelerators.arqs.keys()];
     },
     post: async (id, tag, status = 'completed') => {

@@ -1,7 +1,6 @@
 // A compute node whose agent runs jobs: two GPUs that make mdevs, and a model of AWS IoT Jobs.
 
 import { join } from 'node:path';
-import { expect } from 'vitest';
 import { type Clock, systemClock } from '#agent/clock.ts';
 import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
 import type { FailedPreparations } from '#agent/handles/failed-preparations.ts';
@@ -12,7 +11,6 @@ import { openCheckpoint } from '#agent/state/checkpoint.ts';
 import { openComponentRecords } from '#agent/state/component-records.ts';
 import { openStateFiles, type StateFiles } from '#agent/state/state-files.ts';
 import type { CardsMessage } from '#core/contracts/work-message.ts';
-import { patience } from '#test/support/vitest/patience.ts';
 import { aReportedDevice, silentLog } from './agent.ts';
 import { aJobsService, thing } from './agent-session.ts';
 
@@ -160,10 +158,6 @@ interface StepOptions {
   readonly epoch: number;
   readonly type: string;
   readonly bind_id: string;
-}
-
-export function eventually<T>(read: () => T) {
-  return expect.poll(read, { ...patience, interval: 5 });
 }
 
 /** A wait that a test ends. */

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
+import { runSeconds } from '#local/demo/stillness.ts';
 
 interface Named {
   readonly id: string;
@@ -180,12 +181,12 @@ export async function eventually<T>(
   holds: (value: T) => boolean,
   withinSeconds = 60,
 ): Promise<T> {
-  const until = performance.now() + withinSeconds * 1000;
+  const until = runSeconds() + withinSeconds;
   for (;;) {
     const value = await read();
     if (holds(value)) return value;
     assert.ok(
-      performance.now() < until,
+      runSeconds() < until,
       `The condition did not hold within ${withinSeconds} s; last: ${JSON.stringify(value)}`,
     );
     await sleep(100);

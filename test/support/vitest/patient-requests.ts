@@ -1,8 +1,8 @@
 // Requests to the API of a system whose processes are killed, repeated as Nova repeats them.
 
-import { eventually } from '#local/demo/demo-client.ts';
+import { waitFor } from '#local/demo/demo-client.ts';
+import { stillSecondsMax } from '#local/demo/stillness.ts';
 import { type Layout, urlOf } from '#local/process/layout.ts';
-import { patience } from './patience.ts';
 
 export interface PatientAnswer {
   readonly status: number;
@@ -23,7 +23,7 @@ export async function askPatiently(
   body?: unknown,
   caller: Readonly<Record<string, string>> = asNova,
 ): Promise<PatientAnswer> {
-  const answer = await eventually(
+  const answer = await waitFor(
     `an answer to ${method} ${path}`,
     () => askOnce(layout, method, path, body, caller).catch((error: Error) => error.message),
     (given) => typeof given !== 'string' && given.status < 500,
@@ -48,7 +48,7 @@ async function askOnce(
       'Content-Type': 'application/json',
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(patience.timeout),
+    signal: AbortSignal.timeout(stillSecondsMax * 1000),
   });
   const text = await response.text();
   return { status: response.status, json: text === '' ? undefined : JSON.parse(text) };

@@ -11,7 +11,7 @@ import { startChild } from '#agent/hardware/watched-child.ts';
 import { type Checkpoint, openCheckpoint } from '#agent/state/checkpoint.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { type CleanStep, readEvidence } from '#core/contracts/job-document.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 import { address, aGateHost, card, handle, sleeping, startAndDie, uuid } from './gate-host.ts';
 
@@ -121,7 +121,7 @@ describe('a cleaning with a gate', () => {
       log: host.log,
     });
     clean(cleaning, 'job', [step()], startAndDie);
-    await expect.poll(() => runs(), patience).toBe(1);
+    await eventually(() => runs()).toBe(1);
     isKilled = true;
     checkpoint = await openCheckpoint({ files: files(), bootId: 'boot', log: host.log });
     writeFileSync(join(host.directory, 'second'), '');

@@ -16,7 +16,7 @@ import { systemClock } from '#agent/clock.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
 import { setUp } from '#agent/process/set-up.ts';
 import { createDiscovery } from '#agent/report/discover.ts';
-import { patience } from '#test/support/vitest/patience.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 import { address, aGateHost, card, sleeping, startAndDie, uuid, work } from './gate-host.ts';
 
@@ -89,13 +89,13 @@ describe('a gate', () => {
   ])('fails if it leaves processes %s, and they are ended', async (_, line) => {
     host.write(line, `echo $! > ${host.directory}/pid`, 'exit 0');
     await expect(host.pass()).rejects.toThrow('left processes behind');
-    await expect.poll(() => host.isRunning('pid'), patience).toBe(false);
+    await eventually(() => host.isRunning('pid')).toBe(false);
   });
 
   it('that is killed at its limit takes with it what it has started', async () => {
     host.write(`/usr/bin/setsid ${sleeping} &`, `echo $! > ${host.directory}/pid`, 'wait');
     await expect(host.pass(1)).rejects.toThrow('did not end within 1 s');
-    await expect.poll(() => host.isRunning('pid'), patience).toBe(false);
+    await eventually(() => host.isRunning('pid')).toBe(false);
   });
 
   it('ends what the last run left, where the agent was killed', async () => {
@@ -104,7 +104,7 @@ describe('a gate', () => {
     const first = host
       .pass(20, host.gatesOf({ PGPU: {} }, startAndDie))
       .catch((error: Error) => error.message);
-    await expect.poll(() => host.isRunning('pid'), patience).toBe(true);
+    await eventually(() => host.isRunning('pid')).toBe(true);
     host.write('exit 0');
     const again = host.gatesOf({ PGPU: {} });
     const gate = again.gateFor('cards', 'PGPU');

@@ -6,12 +6,12 @@ import {
   aJobHost,
   create,
   document,
-  eventually,
   gpu,
   remove,
   secondGpu,
   uuid,
 } from '#test/support/hosts/job-host.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
 const directory = directoryPerTest();

@@ -3,15 +3,8 @@ import { systemClock } from '#agent/clock.ts';
 import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
 import type { CardsMessage } from '#core/contracts/work-message.ts';
 import { type TestSession, thing } from '#test/support/hosts/agent-session.ts';
-import {
-  aGate,
-  aJobHost,
-  create,
-  document,
-  eventually,
-  remove,
-  uuid,
-} from '#test/support/hosts/job-host.ts';
+import { aGate, aJobHost, create, document, remove, uuid } from '#test/support/hosts/job-host.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
 const directory = directoryPerTest();
