@@ -14,25 +14,37 @@ it('every own driver has a fixture', () => {
   expect([...checked].sort()).toEqual(ownDrivers.map(({ name }) => name).sort());
 });
 
-/** Once for each file, or for each write of the driver. */
+/** Once for each file that the driver reads, or for each of its writes. */
 const isExhaustive = ({ title }: Check) =>
   /^discover with a fault in|killed at any write/.test(title);
 
-describe.each(fixtures)('driver $title', async ({ fixture }) => {
-  const checks = await checksOf(fixture);
-  const { sample, rest } = sampleOf(checks.filter(isExhaustive), 4);
-  const others = sampleOf(rest, 12);
-  const run = (check: Check) => runCheck(fixture, check);
+const rows = (
+  await Promise.all(
+    fixtures.map(async ({ title, fixture }) =>
+      (await checksOf(fixture)).map((check) => ({ driver: title, fixture, check, ...check })),
+    ),
+  )
+).flat();
+type Row = (typeof rows)[number];
 
-  it.each(checks.filter((check) => !isExhaustive(check) && !check.isLong))('$title', run);
+const run = ({ fixture, check }: Row) => runCheck(fixture, check);
+const isGuard = ({ title }: Check) => title.startsWith('discover does not offer a function');
+const faults = sampleOf(rows.filter(isExhaustive), 48);
+const moreFaults = sampleOf(faults.rest, 144);
+const guards = sampleOf(rows.filter(isGuard), 48);
 
-  it.each(sample)('a sample of four: $title', run);
+describe('of each driver', () => {
+  const each = rows.filter((row) => !isExhaustive(row) && !isGuard(row));
 
-  it.each([...others.sample, ...checks.filter(({ isLong }) => isLong)])(
-    '$title',
-    { tags: ['long'] },
-    run,
-  );
+  it.each(each.filter(({ isLong }) => !isLong))('$driver: $title', run);
 
-  it.each(others.rest)('$title', { tags: ['long', 'whole'] }, run);
+  it.each(each.filter(({ isLong }) => isLong))('$driver: $title', { tags: ['long'] }, run);
+});
+
+describe('of all drivers', () => {
+  it.each([...faults.sample, ...guards.sample])('$driver: $title (a sample)', run);
+
+  it.each([...moreFaults.sample, ...guards.rest])('$driver: $title', { tags: ['long'] }, run);
+
+  it.each(moreFaults.rest)('$driver: $title', { tags: ['long', 'whole'] }, run);
 });

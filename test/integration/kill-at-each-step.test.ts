@@ -298,13 +298,13 @@ async function killInRelease({ kind, name, phase, step }: Kill): Promise<void> {
 const title = '$name killed in a $action $kind.title, $phase $step';
 const play = (kill: Kill) => (kill.action === 'bind' ? killInBind(kill) : killInRelease(kill));
 const { sample, rest } = sampleOf(kills, 6);
-const others = sampleOf(rest, 24);
+const others = sampleOf(rest, 12);
 
 describe('a sample, six kills', () => {
   it.each(sample)(title, play);
 });
 
-describe('24 other kills', { tags: ['long'] }, () => {
+describe('12 other kills', { tags: ['long'] }, () => {
   it.each(others.sample)(title, play);
 });
 

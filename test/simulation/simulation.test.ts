@@ -12,7 +12,7 @@ const regressions = JSON.parse(
   readFileSync(new URL('../../simulation/regressions.json', import.meta.url), 'utf8'),
 ) as string[];
 
-const seedsMax = 60;
+const seedsMax = 30;
 /** Few in one test, which then ends within its time also on a busy machine. */
 const seedsPerTest = 5;
 const firsts = Array.from({ length: seedsMax / seedsPerTest }, (_, at) => at * seedsPerTest + 1);
@@ -36,9 +36,9 @@ describe(`seeds 1 to ${seedsMax}`, () => {
   });
 });
 
-it('no rule is broken in eight seeds with what wide.ts adds', async () => {
+it('no rule is broken in six seeds with what wide.ts adds', async () => {
   const summary = emptySummary();
-  for (let seed = 1; seed <= 8; seed += 1) {
+  for (let seed = 1; seed <= 6; seed += 1) {
     addOutcome(summary, await runSeed(seed, { isWide: true }));
   }
   expect(summary.failures).toEqual([]);
