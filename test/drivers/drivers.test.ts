@@ -1,18 +1,12 @@
 // All own drivers keep the contract. To check one: npm run driver:check -- NAME
 
-import { describe, expect, it } from 'vitest';
-import { ownDrivers } from '#agent/drivers/index.ts';
+import { describe, it } from 'vitest';
 import { sampleOf } from '#test/support/vitest/sample.ts';
 import { type Check, runCheck } from './check.ts';
 import { ownFixtures } from './fixtures.ts';
 import { checksOf } from './kit.ts';
 
 const fixtures = await ownFixtures();
-
-it('every own driver has a fixture', () => {
-  const checked = new Set(fixtures.map(({ fixture }) => fixture.module.name));
-  expect([...checked].sort()).toEqual(ownDrivers.map(({ name }) => name).sort());
-});
 
 /** Once for each file that the driver reads, or for each of its writes. */
 const isExhaustive = ({ title }: Check) =>

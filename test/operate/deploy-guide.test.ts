@@ -23,25 +23,6 @@ const stage = 'guide';
 const hostname = 'cmp1.example';
 const blocks = namedBlocks('deploy.md');
 
-/** Blocks for AWS and for hosts that the test does not run, each with its reason. */
-const notRun: Readonly<Record<string, string>> = {
-  'aws:secret': 'Secrets Manager: only CloudFormation reads it',
-  'aws:preflight': 'STS and others; test/infra/preflight.test.ts plays them',
-  'aws:deploy': 'CloudFormation; its line is synthesised below',
-  'aws:retry': 'CloudFormation; its lines are those of aws:remove and aws:deploy',
-  'aws:take-back': 'CloudFormation; test/deploy plays it in an emulator',
-  'aws:rotate': 'Secrets Manager; test/integration/password-rotation.test.ts rotates',
-  'aws:environment': 'Lambda; the same settings are written by the test',
-  'aws:upgrade': 'git and CloudFormation; its lines are those of aws:deploy',
-  'aws:rollback': 'git and CloudFormation; its lines are those of aws:deploy',
-  'aws:remove': 'CloudFormation and tables; the local system goes with its directory',
-  'aws:provisioned': 'Application Auto Scaling; test/infra/concurrency.test.ts reads the template',
-  'aws:refused': 'CloudWatch; test/deploy refuses a release in an emulator',
-  'host:install': 'ssh; the test starts the agent from the folder',
-  'host:upgrade': 'ssh; the test starts the agent from the bundle',
-  'host:stop': 'ssh; the test stops the agent itself',
-};
-
 const directory = directoryPerFile();
 let layout: Layout;
 let system: System;
@@ -115,17 +96,6 @@ async function ask<T>(url: string, token: string, body?: unknown): Promise<T> {
   expect(response.ok, `${url} ${response.status}`).toBe(true);
   return (await response.json()) as T;
 }
-
-it('has no block that is neither run nor listed as not run', () => {
-  const ran = [
-    ...['settings', 'synth', 'register', 'bundle', 'enrol', 'forget', 'doctor', 'remove-hosts'],
-  ];
-  expect([...blocks.keys()].sort()).toEqual([...ran, ...Object.keys(notRun)].sort());
-  for (const [name, content] of blocks) {
-    expect(/aws |cdk d|preflight/.test(content), name).toBe(name.startsWith('aws:'));
-    expect(content.includes('root@'), name).toBe(name.startsWith('host:'));
-  }
-});
 
 it('deploys a stack that can be synthesised, with the same options everywhere', async () => {
   await runBlock('synth');
