@@ -6,7 +6,8 @@ import { judgeStanding } from '#core/domain/report/report-plan.ts';
 import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
 import { noteSighting } from '#core/operations/hosts/note-conflict.ts';
 import { timeNow } from '../time-now.ts';
-import { applyReport, checkPace, leaseTaken, ofRevoked } from './apply-report.ts';
+import { applyReport, checkPace, ofRevoked } from './apply-report.ts';
+import { leaseTaken } from './report-effects.ts';
 
 const retrySecondsMax = 60;
 

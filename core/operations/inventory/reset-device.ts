@@ -5,7 +5,7 @@ import { isUnheld, isWithheld } from '#core/domain/device/handle-state.ts';
 import type { HandleUuid } from '#core/domain/ids.ts';
 import { ResetRefused } from '#core/domain/operator-errors.ts';
 import { reasonNotAsked } from '#core/operations/release/force-release.ts';
-import { askToClean } from './clean-cards.ts';
+import { askToClean } from './cards/clean-cards.ts';
 
 /**
  * Has the host reset a device that no server has, in the way in which it cleans each attach handle

@@ -4,8 +4,8 @@ import type { Device, DiscoveredDevice } from '#core/domain/device/device.ts';
 import { type MovedDevice, movedDevices } from '#core/domain/report/moved-devices.ts';
 import type { ReportPlan } from '#core/domain/report/report-plan.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import { timeNow } from '#core/operations/time-now.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { timeNow } from '../time-now.ts';
 import { type CardReads, createCardReads, withoutPresent } from './earlier-places.ts';
 
 const cardsAtOnce = 16;
