@@ -1,8 +1,8 @@
 // The process: command, settings, wiring, signals, exit codes.
 
 import { join } from 'node:path';
+import type { CardsMessage } from '#core/contracts/jobs/work-message.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
-import type { CardsMessage } from '#core/contracts/work-message.ts';
 import { runAgent } from './agent.ts';
 import { openSession } from './broker/mqtt.ts';
 import { systemClock } from './clock.ts';

@@ -8,7 +8,7 @@ import { PartialList, useList } from '#console/parts/list/live-list.tsx';
 import { Screen } from '#console/parts/screen.tsx';
 import { dayAfter } from '#console/parts/time-text.ts';
 import type { ScreenProps } from '#console/routes.ts';
-import { type ListRow, lists } from '#core/contracts/api/lists.ts';
+import { type ListRow, lists } from '#core/contracts/api/lists/lists.ts';
 
 const everyMs = 10_000;
 const rowsMax = 100;

@@ -10,7 +10,7 @@ import type { LiveList } from '#console/parts/list/live-list.tsx';
 import { Actor, Name, ServerLink } from '#console/parts/name.tsx';
 import type { Column } from '#console/parts/table/table.tsx';
 import type { ScreenProps } from '#console/routes.ts';
-import { durationText } from '#core/contracts/api/titles.ts';
+import { durationText } from '#core/contracts/api/lists/titles.ts';
 import { incidentAction } from './incident-action.ts';
 
 export function IncidentsScreen({ route }: ScreenProps) {

@@ -12,7 +12,7 @@ import type { Column } from '#console/parts/table/table.tsx';
 import { Time } from '#console/parts/time.tsx';
 import { addressOf } from '#console/routes.ts';
 import { useSession } from '#console/session/session.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 import type { EditedProfile } from './draft.ts';
 import { ProfileForm } from './profile-form.tsx';
 

@@ -16,8 +16,8 @@ import { counted } from '#console/parts/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import type { ScreenProps } from '#console/routes.ts';
 import { useSession } from '#console/session/session.ts';
-import type { Filter } from '#core/contracts/api/list-routes.ts';
-import { type ListName, type ListRow, lists } from '#core/contracts/api/lists.ts';
+import type { Filter } from '#core/contracts/api/lists/list-routes.ts';
+import { type ListName, type ListRow, lists } from '#core/contracts/api/lists/lists.ts';
 import { hasRole } from '#core/domain/roles.ts';
 import { matchingRows, type RequestRow, rankOf, requestRows, rowChoices } from './request-rows.ts';
 

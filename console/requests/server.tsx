@@ -9,7 +9,7 @@ import { useName } from '#console/parts/name.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { useLive } from '#console/parts/use-live.ts';
 import type { ScreenProps } from '#console/routes.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 
 const everyMs = 30_000;
 

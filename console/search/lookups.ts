@@ -6,7 +6,7 @@ import { ApiFailure } from '#console/api/failure.ts';
 import { hostsWith } from '#console/hosts/search.ts';
 import { hostPath } from '#console/parts/host-path.ts';
 import { addressOf } from '#console/routes.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 import type { Term } from './term.ts';
 
 export interface Found {

@@ -10,7 +10,7 @@ import { numberText } from '#console/parts/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, screens } from '#console/routes.ts';
 import { useSession } from '#console/session/session.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 import { type Found, findDevices, findId, hostsAskedMax } from './lookups.ts';
 import { readTerm } from './term.ts';
 

@@ -11,7 +11,7 @@ import { type Column, Table } from '#console/parts/table/table.tsx';
 import { dayAfter, numberText } from '#console/parts/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, type ScreenProps } from '#console/routes.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 import { Chart } from './chart.tsx';
 import { usageCsv } from './csv.ts';
 import { type Grouping, otherSeries, usageChart } from './series.ts';

@@ -27,8 +27,8 @@ import { type ComponentRecords, openComponentRecords } from '#agent/state/compon
 import { openConfirmations } from '#agent/state/confirmations.ts';
 import type { StateFiles } from '#agent/state/state-files.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
+import type { CardsMessage } from '#core/contracts/jobs/work-message.ts';
 import { thingName } from '#core/contracts/topics.ts';
-import type { CardsMessage } from '#core/contracts/work-message.ts';
 import { createDescribeCards, type DescribeCards } from './describe-cards.ts';
 import { createNovaDevices, type NovaDevices } from './nova-devices.ts';
 import { readNovaVersions } from './nova-versions.ts';

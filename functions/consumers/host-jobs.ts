@@ -1,5 +1,5 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { type HostJobMessageOf, hostJobMessage } from '#core/contracts/queue-messages.ts';
+import { type HostJobMessageOf, hostJobMessage } from '#core/contracts/queues/queue-messages.ts';
 import type { QueuedWorkKind } from '#core/domain/host-work/host-work.ts';
 import type { BindId } from '#core/domain/ids.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';

@@ -1,4 +1,4 @@
-import { type RuleEnvelope, ruleEnvelope } from '#core/contracts/queue-messages.ts';
+import { type RuleEnvelope, ruleEnvelope } from '#core/contracts/queues/queue-messages.ts';
 import { acceptReport, receivedReport } from '#core/contracts/report/inventory-report.ts';
 import { type ReportHead, reportHead } from '#core/contracts/report/report-head.ts';
 import { receiveReport } from '#core/operations/inventory/receive-report.ts';

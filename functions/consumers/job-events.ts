@@ -1,7 +1,7 @@
-import { jobEvent } from '#core/contracts/job-document.ts';
-import { type RuleEnvelope, ruleEnvelope } from '#core/contracts/queue-messages.ts';
+import { jobEvent } from '#core/contracts/jobs/job-document.ts';
+import { type WorkEnd, workEnd } from '#core/contracts/jobs/work-message.ts';
+import { type RuleEnvelope, ruleEnvelope } from '#core/contracts/queues/queue-messages.ts';
 import { readHostname } from '#core/contracts/topics.ts';
-import { type WorkEnd, workEnd } from '#core/contracts/work-message.ts';
 import type { EndOfJob } from '#core/operations/work-ends/end-of-job.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { readPayload } from './payload.ts';

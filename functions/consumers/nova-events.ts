@@ -1,4 +1,4 @@
-import { novaEventMessage } from '#core/contracts/queue-messages.ts';
+import { novaEventMessage } from '#core/contracts/queues/queue-messages.ts';
 import { notifyNova } from '#core/operations/outbox/notify-nova.ts';
 import { lookAtServer } from '#core/operations/release/look-at-server.ts';
 import { queueConsumer } from './queue-consumer.ts';

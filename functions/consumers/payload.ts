@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { RuleEnvelope } from '#core/contracts/queue-messages.ts';
+import type { RuleEnvelope } from '#core/contracts/queues/queue-messages.ts';
 import { isHostname, isOfStage, readHostname } from '#core/contracts/topics.ts';
 import type { Deps } from '#core/deps.ts';
 

@@ -1,4 +1,4 @@
-import { providerSyncMessage } from '#core/contracts/queue-messages.ts';
+import { providerSyncMessage } from '#core/contracts/queues/queue-messages.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { syncHost } from '#core/operations/placement/reconcile.ts';
 import { restoreTree } from '#core/operations/placement/restore-tree.ts';

@@ -7,7 +7,7 @@ import { ChangeMessageVisibilityCommand, SendMessageCommand, SQSClient } from '@
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import type * as z from 'zod';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
-import { type QueueName, type QueueRow, queues } from '#core/contracts/queues.ts';
+import { type QueueName, type QueueRow, queues } from '#core/contracts/queues/queues.ts';
 import { pauseSeconds, RetryLater } from '#core/domain/retry-later.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { holdMessages, type MessageLease } from './message-lease.ts';

@@ -1,7 +1,7 @@
 // Query parameters that several routes share.
 
 import * as z from 'zod';
-import { pageMax } from '#core/contracts/api/list-routes.ts';
+import { pageMax } from '#core/contracts/api/lists/list-routes.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Page, RowBudget } from '#core/store/table/index-pages.ts';

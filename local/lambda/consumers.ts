@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBStreamsClient } from '@aws-sdk/client-dynamodb-streams';
 import { SQSClient } from '@aws-sdk/client-sqs';
-import { type QueueName, queues, type StreamConsumerName } from '#core/contracts/queues.ts';
+import { type QueueName, queues, type StreamConsumerName } from '#core/contracts/queues/queues.ts';
 import { sweepSeconds } from '#core/domain/host-work/deadlines.ts';
 import type { Log } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';

@@ -3,7 +3,7 @@
 // its own.
 
 import type { SQSEvent } from 'aws-lambda';
-import { type QueueName, type QueueRow, queues } from '#core/contracts/queues.ts';
+import { type QueueName, type QueueRow, queues } from '#core/contracts/queues/queues.ts';
 import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
 import { makeConsumer as hostPresence } from '#functions/consumers/host-presence.ts';
 import { makeConsumer as inventoryReports } from '#functions/consumers/inventory-reports.ts';

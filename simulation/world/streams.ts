@@ -3,7 +3,7 @@
 
 import { marshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBRecord } from 'aws-lambda';
-import type { StreamConsumerName } from '#core/contracts/queues.ts';
+import type { StreamConsumerName } from '#core/contracts/queues/queues.ts';
 import type { StreamHandler } from '#functions/consumers/changes.ts';
 import type { RowChange } from '#simulation/database/memory-database.ts';
 import type { Faults } from '#simulation/faults.ts';

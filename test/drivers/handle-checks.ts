@@ -4,7 +4,7 @@
 import { deepStrictEqual as same } from 'node:assert';
 import type { HandleWork } from '#agent/drivers/contract/driver.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
-import { evidence } from '#core/contracts/job-document.ts';
+import { evidence } from '#core/contracts/jobs/job-document.ts';
 import { type Check, CheckFailed } from './check.ts';
 import { inTime, type Job, type Offered, Trial } from './trial.ts';
 

@@ -3,7 +3,7 @@
 import { existsSync, globSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { queues } from '#core/contracts/queues.ts';
+import { queues } from '#core/contracts/queues/queues.ts';
 import { policies } from '#core/domain/policy.ts';
 import { actions as acceleratorRequests } from '#functions/accelerator-requests/handler.ts';
 import { actions as attributes } from '#functions/attributes/handler.ts';

@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type QueueName, queues, streamConsumers } from '#core/contracts/queues.ts';
+import { type QueueName, queues, streamConsumers } from '#core/contracts/queues/queues.ts';
 import { deadQueueUrlVariable, newVersionsVariable } from '#core/settings.ts';
 import { routes } from '#functions/routes.ts';
 import { access, type FunctionName, shifted } from '#infra/access.ts';

@@ -2,8 +2,8 @@
 // sweep has a job created if no answer comes.
 
 import { beforeAll, beforeEach, expect, it } from 'vitest';
-import type { HostJobMessage } from '#core/contracts/queue-messages.ts';
-import type { WorkMessage } from '#core/contracts/work-message.ts';
+import type { WorkMessage } from '#core/contracts/jobs/work-message.ts';
+import type { HostJobMessage } from '#core/contracts/queues/queue-messages.ts';
 import type { BindId } from '#core/domain/ids.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';

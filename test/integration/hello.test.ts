@@ -1,7 +1,7 @@
 // The first report of an agent tells its boot and nothing of its devices.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { jobId } from '#core/contracts/job-ids.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { aJobEnd, numberedUuid } from '#test/support/builders.ts';
 import { gpu, minutes, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';

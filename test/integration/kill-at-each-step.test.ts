@@ -5,7 +5,7 @@
 
 import { SetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { queueName, queues } from '#core/contracts/queues.ts';
+import { queueName, queues } from '#core/contracts/queues/queues.ts';
 import { createStore } from '#core/deps.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { createDocuments } from '#core/store/table/documents.ts';

@@ -3,7 +3,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ServiceUnavailable } from '#core/clients/http.ts';
-import type { ProviderSyncMessage } from '#core/contracts/queue-messages.ts';
+import type { ProviderSyncMessage } from '#core/contracts/queues/queue-messages.ts';
 import { lostPart } from '#core/domain/host/host-summary.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';

@@ -3,7 +3,7 @@
 
 import { beforeAll, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { JobDocument } from '#core/contracts/job-document.ts';
+import type { JobDocument } from '#core/contracts/jobs/job-document.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';

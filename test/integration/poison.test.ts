@@ -13,8 +13,8 @@ import {
 import type { SQSRecord } from 'aws-lambda';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { jobId } from '#core/contracts/job-ids.ts';
-import { deadLetterQueueName, type QueueName, queues } from '#core/contracts/queues.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
+import { deadLetterQueueName, type QueueName, queues } from '#core/contracts/queues/queues.ts';
 import { pauseSeconds } from '#core/domain/retry-later.ts';
 import type { Log, LogFields } from '#core/log.ts';
 import { lateEventsConsumer } from '#functions/consumers/late-events.ts';

@@ -6,7 +6,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import type { SQSRecord } from 'aws-lambda';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { QueueName } from '#core/contracts/queues.ts';
+import type { QueueName } from '#core/contracts/queues/queues.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { createRuleEngine } from '#local/aws/iot-rules.ts';
 import { makeConsumers } from '#simulation/world/queues.ts';

@@ -6,7 +6,7 @@ import {
   answerWithinSeconds,
   type WorkEnd,
   type WorkMessage,
-} from '#core/contracts/work-message.ts';
+} from '#core/contracts/jobs/work-message.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { makeConsumer } from '#functions/consumers/job-events.ts';
 import { withClients } from '#test/support/deps.ts';

@@ -6,7 +6,7 @@ import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { createStore } from '#core/deps.ts';
 import { signedText } from '#core/domain/device/component-image.ts';

@@ -4,7 +4,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
-import type { QueueName } from '#core/contracts/queues.ts';
+import type { QueueName } from '#core/contracts/queues/queues.ts';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
 import { silentLog } from '#core/log.ts';

@@ -7,8 +7,13 @@ import { StateOf } from '#console/parts/status.tsx';
 import type { Column } from '#console/parts/table/table.tsx';
 import { isTime, titleText } from '#console/parts/text.ts';
 import { Time } from '#console/parts/time.tsx';
-import { type ListField, type ListName, type ListRow, lists } from '#core/contracts/api/lists.ts';
-import type { Title } from '#core/contracts/api/titles.ts';
+import {
+  type ListField,
+  type ListName,
+  type ListRow,
+  lists,
+} from '#core/contracts/api/lists/lists.ts';
+import type { Title } from '#core/contracts/api/lists/titles.ts';
 
 type Cell<Row> = Partial<Column<Row>> | Column<Row>['cell'];
 type Cells<Row, Name extends keyof Row> = { readonly [Each in Name]?: Cell<Row> };

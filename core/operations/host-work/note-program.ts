@@ -1,4 +1,4 @@
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import type { Deps } from '#core/deps.ts';
 import type { ComponentNote, Device, StatusChange } from '#core/domain/device/device.ts';
 import type { DeviceHealth } from '#core/domain/device/device-health.ts';

@@ -1,7 +1,7 @@
 // What a bind needs of a region: nothing, a check of what it holds, or an image. Pure:
 // program-steps.ts finds and stages the image.
 
-import type { PrepareRegionStep } from '#core/contracts/job-document.ts';
+import type { PrepareRegionStep } from '#core/contracts/jobs/job-document.ts';
 import { needsProgram, type StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import { isProgrammable } from '#core/domain/arq/region-handles.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';

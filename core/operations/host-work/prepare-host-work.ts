@@ -3,7 +3,7 @@
 
 import { ImageUnusable } from '#core/clients/openstack/glance.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { PrepareHandleStep, PrepareStep } from '#core/contracts/job-document.ts';
+import type { PrepareHandleStep, PrepareStep } from '#core/contracts/jobs/job-document.ts';
 import { type BindFailureCause, heldHandles, type InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import { handlesShareContent, needsAllHandles } from '#core/domain/arq/region-handles.ts';

@@ -4,7 +4,7 @@
 import { RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
 import { type GlanceImage, ImageUnusable } from '#core/clients/openstack/glance.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { ComponentStep, PrepareRegionStep } from '#core/contracts/job-document.ts';
+import type { ComponentStep, PrepareRegionStep } from '#core/contracts/jobs/job-document.ts';
 import { isProgrammable } from '#core/domain/arq/region-handles.ts';
 import { readComponentImage } from '#core/domain/device/component-image.ts';
 import type { Deployable, Device } from '#core/domain/device/device.ts';

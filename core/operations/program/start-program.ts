@@ -1,6 +1,6 @@
 import { ImageUnusable } from '#core/clients/openstack/glance.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { jobId } from '#core/contracts/job-ids.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import { componentMinutes } from '#core/domain/host-work/deadlines.ts';
 import type { HostProgram } from '#core/domain/host-work/host-work.ts';

@@ -1,6 +1,6 @@
 import { ServiceUnavailable } from '#core/clients/http.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { NovaEventMessage } from '#core/contracts/queue-messages.ts';
+import type { NovaEventMessage } from '#core/contracts/queues/queue-messages.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { neverBuiltMax, neverBuiltMs } from '#core/domain/arq/reaper.ts';
 import { novaWaitsSeconds } from '#core/domain/host-work/deadlines.ts';

@@ -1,6 +1,6 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { JobStep } from '#core/contracts/job-document.ts';
-import { answerWithinSeconds } from '#core/contracts/work-message.ts';
+import type { JobStep } from '#core/contracts/jobs/job-document.ts';
+import { answerWithinSeconds } from '#core/contracts/jobs/work-message.ts';
 import type { Deployable, Device } from '#core/domain/device/device.ts';
 import { takesLong } from '#core/domain/device/handle-state.ts';
 import type { HostRelease } from '#core/domain/host-work/host-work.ts';

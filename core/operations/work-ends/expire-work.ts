@@ -1,5 +1,5 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { jobId } from '#core/contracts/job-ids.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { workDueAt, workDueMs } from '#core/domain/host-work/deadlines.ts';
 import type {

@@ -1,7 +1,7 @@
 // Why a server has its accelerators, or has none: what it holds, what happened, and what to do.
 
 import { type Column, tableLines } from '#core/command-line/columns.ts';
-import { type ListName, lists } from '#core/contracts/api/lists.ts';
+import { type ListName, lists } from '#core/contracts/api/lists/lists.ts';
 import { NotReadyOnHost } from '#core/domain/errors.ts';
 import type { Api, Query } from '#operate/ops/api.ts';
 import { type ApiVerb, CommandFailed, exitCodes, type Shown } from '#operate/ops/verb.ts';

@@ -1,10 +1,10 @@
-// The columns of lists, from the rows of core/contracts/api/lists.ts.
+// The columns of lists, from the rows of core/contracts/api/lists/lists.ts.
 
 import type * as z from 'zod';
 import { type Cell, type Column, columnsOf } from '#core/command-line/columns.ts';
-import { type ListField, type ListName, lists } from '#core/contracts/api/lists.ts';
-import { rowShapes } from '#core/contracts/api/rows.ts';
-import { durationText } from '#core/contracts/api/titles.ts';
+import { type ListField, type ListName, lists } from '#core/contracts/api/lists/lists.ts';
+import { rowShapes } from '#core/contracts/api/lists/rows.ts';
+import { durationText } from '#core/contracts/api/lists/titles.ts';
 import { type IncidentAction, incidentActions } from '#core/domain/history/incidents.ts';
 import { type Answer, answer } from '#operate/ops/answers.ts';
 import { shownStatus } from './shown.ts';

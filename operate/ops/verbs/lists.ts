@@ -1,11 +1,11 @@
-// The verbs that list, from the rows of core/contracts/api/lists.ts.
+// The verbs that list, from the rows of core/contracts/api/lists/lists.ts.
 
 import * as z from 'zod';
 import { type Column, cellText } from '#core/command-line/columns.ts';
-import type { Filter } from '#core/contracts/api/list-routes.ts';
-import { type ListName, lists } from '#core/contracts/api/lists.ts';
+import type { Filter } from '#core/contracts/api/lists/list-routes.ts';
+import { type ListName, lists } from '#core/contracts/api/lists/lists.ts';
+import { rowShapes } from '#core/contracts/api/lists/rows.ts';
 import { namesAnswer } from '#core/contracts/api/openstack.ts';
-import { rowShapes } from '#core/contracts/api/rows.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
 import type { Api } from '#operate/ops/api.ts';

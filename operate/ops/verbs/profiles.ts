@@ -1,7 +1,7 @@
 // Device profiles after their creation, which is Cyborg's own API's and the openstack client's.
 
 import { operatorProfile } from '#core/contracts/api/device-profiles.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import type { Input } from '#operate/command.ts';
 import { type Answer, answer } from '#operate/ops/answers.ts';

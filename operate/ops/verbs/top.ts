@@ -4,7 +4,7 @@
 import * as z from 'zod';
 import { ServiceUnavailable } from '#core/clients/http.ts';
 import { type Column, tableLines } from '#core/command-line/columns.ts';
-import { type ListName, lists } from '#core/contracts/api/lists.ts';
+import { type ListName, lists } from '#core/contracts/api/lists/lists.ts';
 import type { Api, Query } from '#operate/ops/api.ts';
 import { formatOf } from '#operate/ops/formats.ts';
 import { flag, optionOf } from '#operate/ops/options.ts';

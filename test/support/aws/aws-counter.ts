@@ -15,7 +15,7 @@ import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBRecord } from 'aws-lambda';
 import { expect, vi } from 'vitest';
 import type { createNova } from '#core/clients/openstack/nova.ts';
-import type { StreamConsumerName } from '#core/contracts/queues.ts';
+import type { StreamConsumerName } from '#core/contracts/queues/queues.ts';
 import type { Row } from '#core/store/rows/rows.ts';
 import type { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';

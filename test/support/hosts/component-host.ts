@@ -3,7 +3,7 @@
 
 import { createHash, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { deviceAnswer } from '#core/contracts/api/devices.ts';
-import type { JobEvent } from '#core/contracts/job-document.ts';
+import type { JobEvent } from '#core/contracts/jobs/job-document.ts';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { signedText } from '#core/domain/device/component-image.ts';
 import { providerUuid } from '#core/domain/ids.ts';

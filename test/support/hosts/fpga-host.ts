@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { JobEvent } from '#core/contracts/job-document.ts';
+import type { JobEvent } from '#core/contracts/jobs/job-document.ts';
 import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { startProgram } from '#core/operations/program/start-program.ts';

@@ -1,7 +1,7 @@
 // A host of a world, whose jobs a test records and ends itself; everything else is real.
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { JobDocument } from '#core/contracts/job-document.ts';
+import type { JobDocument } from '#core/contracts/jobs/job-document.ts';
 import type { BindId } from '#core/domain/ids.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
 import type { World } from '#test/support/world.ts';

@@ -2,7 +2,7 @@
 
 import { expect } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
+import type { JobDocument, JobEvent } from '#core/contracts/jobs/job-document.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { Presence } from '#core/domain/host/host.ts';
 import { providerUuid } from '#core/domain/ids.ts';

@@ -2,7 +2,7 @@
 
 import * as z from 'zod';
 import { deployableAnswer } from '#core/contracts/api/deployables.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
 import { flag, required } from '#operate/ops/options.ts';

@@ -2,8 +2,8 @@
 // field without a title does not compile; lists.ts has those of lists. Without zod at run time.
 
 import type * as z from 'zod';
+import type { hostDevice } from '#core/contracts/api/operator.ts';
 import type { notOffered } from '#core/shapes/host.ts';
-import type { hostDevice } from './operator.ts';
 
 /** Its title, or a column of cyborg-ops with its place. */
 export type Title =

@@ -1,8 +1,8 @@
 // The bodies of queue messages. Producers and consumers both parse with these.
 
 import * as z from 'zod';
+import { type EventType, eventDetails } from '#core/contracts/events.ts';
 import type { QueuedWorkKind } from '#core/domain/host-work/host-work.ts';
-import { type EventType, eventDetails } from './events.ts';
 
 const uuid = z.guid();
 

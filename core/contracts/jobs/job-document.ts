@@ -2,13 +2,13 @@
 // used as a path or an argument before it was validated.
 
 import * as z from 'zod';
+import { checkInfo } from '#core/contracts/attach-handle.ts';
+import { isHostname } from '#core/contracts/topics.ts';
 import { type HostWorkKind, hostWork } from '#core/domain/host-work/host-work.ts';
 import { attachedAs } from '#core/shapes/attach-handle.ts';
 import { deviceAddress, driverName } from '#core/shapes/derive/fields.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { componentName } from '#core/shapes/device.ts';
-import { checkInfo } from './attach-handle.ts';
-import { isHostname } from './topics.ts';
 
 /** https://docs.aws.amazon.com/general/latest/gr/iot_device_management.html */
 export const jobDocumentBytesMax = 32 * 1024;

@@ -2,8 +2,8 @@
 // `local/` matches messages against it. Each rule wraps the unchanged payload with data of the
 // broker: the sender's thing name comes from `topic()`, never from the payload.
 
+import { ruleName } from '#core/contracts/topics.ts';
 import type { QueueName } from './queues.ts';
-import { ruleName } from './topics.ts';
 
 export interface RuleRow {
   /** Without the stage; see {@link ruleName}. */

@@ -1,0 +1,26 @@
+// The shape of a row of each list.
+
+import { operatorProfile } from '#core/contracts/api/device-profiles.ts';
+import { deviceAnswer, holdAnswer } from '#core/contracts/api/devices.ts';
+import { recordAnswer, usageRow } from '#core/contracts/api/history.ts';
+import {
+  assignmentAnswer,
+  hostAnswer,
+  incidentAnswer,
+  quotaAnswer,
+} from '#core/contracts/api/operator.ts';
+import { baselineAnswer, firmwareAnswer } from '#core/contracts/api/programs.ts';
+
+export const rowShapes = {
+  hosts: hostAnswer,
+  devices: deviceAnswer,
+  assignments: assignmentAnswer,
+  history: recordAnswer,
+  usage: usageRow,
+  incidents: incidentAnswer,
+  quotas: quotaAnswer,
+  profiles: operatorProfile,
+  firmware: firmwareAnswer,
+  baselines: baselineAnswer,
+  holds: holdAnswer,
+};
