@@ -1,6 +1,6 @@
 import { novaEventMessage } from '#core/contracts/queues/queue-messages.ts';
 import { notifyNova } from '#core/operations/outbox/notify-nova.ts';
-import { lookAtServer } from '#core/operations/release/look-at-server.ts';
+import { lookAtServer } from '#core/operations/release/reap/look-at-server.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
 /** A binding was resolved → notify Nova. A bind began → look at its server. */

@@ -3,7 +3,7 @@
 
 import { type Colour, coloured } from '#core/command-line/colours.ts';
 import type { HostState } from '#core/domain/host/host-state.ts';
-import type { arqStates, healthStates, programStates } from '#core/shapes/words.ts';
+import type { arqStates, healthStates, programStates } from '#core/shapes/vocabulary/words.ts';
 
 type State =
   | HostState

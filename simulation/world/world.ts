@@ -10,7 +10,7 @@ import { noMetrics } from '#core/metrics.ts';
 import { sweepHolds } from '#core/operations/devices/hold-devices.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { allHosts, lookAtTrees } from '#core/operations/placement/restore-tree.ts';
-import { reap } from '#core/operations/release/reap.ts';
+import { reap } from '#core/operations/release/reap/reap.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { loadSettings, type Settings } from '#core/settings.ts';
 import type { DocumentClients } from '#core/store/table/documents.ts';

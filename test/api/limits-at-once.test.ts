@@ -3,8 +3,8 @@
 import { UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { holdsMax } from '#core/domain/device/device-holds.ts';
-import { baselinesMax } from '#core/domain/device/firmware-baselines.ts';
-import { grantsMax } from '#core/domain/device/program-grants.ts';
+import { baselinesMax } from '#core/domain/device/firmware/firmware-baselines.ts';
+import { grantsMax } from '#core/domain/device/firmware/program-grants.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';

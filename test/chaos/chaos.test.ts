@@ -12,7 +12,7 @@ import { afterAll, expect, it } from 'vitest';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { silentLog } from '#core/log.ts';
 import { noMetrics } from '#core/metrics.ts';
-import { reap } from '#core/operations/release/reap.ts';
+import { reap } from '#core/operations/release/reap/reap.ts';
 import { eventually, noteProgress } from '#local/demo/demo-client.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';

@@ -15,7 +15,7 @@ import { providerUuid } from '#core/domain/ids.ts';
 import type { createLog } from '#core/log.ts';
 import { measureFleet, measureOne } from '#core/operations/fleet/measure-fleet.ts';
 import { lookAtTrees } from '#core/operations/placement/restore-tree.ts';
-import { reap } from '#core/operations/release/reap.ts';
+import { reap } from '#core/operations/release/reap/reap.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import type { createDocuments } from '#core/store/table/documents.ts';
 import type { StreamHandler } from '#functions/consumers/changes.ts';

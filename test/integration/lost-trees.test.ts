@@ -11,7 +11,7 @@ import { forgetHost } from '#core/operations/hosts/forget-host.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { lookAtTrees, restoreTree } from '#core/operations/placement/restore-tree.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
-import { reap } from '#core/operations/release/reap.ts';
+import { reap } from '#core/operations/release/reap/reap.ts';
 import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
 import { allocate } from '#test/support/allocations.ts';
 import { aCaller } from '#test/support/builders.ts';

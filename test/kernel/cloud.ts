@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { createStore } from '#core/deps.ts';
-import { signedText } from '#core/domain/device/component-image.ts';
+import { signedText } from '#core/domain/device/firmware/component-image.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { openCertificates } from '#local/aws/certificates.ts';
 import { announceHost } from '#local/demo/announce-host.ts';

@@ -16,7 +16,7 @@ import { countEvents } from '#core/operations/outbox/count-changes.ts';
 import { notifyNova } from '#core/operations/outbox/notify-nova.ts';
 import { syncHost } from '#core/operations/placement/reconcile.ts';
 import { allHosts } from '#core/operations/placement/restore-tree.ts';
-import { reap } from '#core/operations/release/reap.ts';
+import { reap } from '#core/operations/release/reap/reap.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { changesConsumer } from '#functions/consumers/changes.ts';
 import { type AlarmName, alarmEntries, inStage } from '#infra/monitoring/alarm-entries.ts';

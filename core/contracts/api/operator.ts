@@ -9,7 +9,7 @@ import { type AnswerOf, answered } from '#core/shapes/derive/derive.ts';
 import { deviceFacts, operatorFacts } from '#core/shapes/device.ts';
 import { hostFacts, notOffered } from '#core/shapes/host.ts';
 import type { quota } from '#core/shapes/quota.ts';
-import { attachTypes, operatorStatuses } from '#core/shapes/words.ts';
+import { attachTypes, operatorStatuses } from '#core/shapes/vocabulary/words.ts';
 import { holdMarkAnswer, programGrantAnswer } from './devices.ts';
 import { link, time, uuid } from './shapes.ts';
 

@@ -14,9 +14,9 @@ import { RetryLater } from '#core/domain/retry-later.ts';
 import type { BoundArq } from '#core/store/arqs/binding-items.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { boundArqs } from './bound-arqs.ts';
-import type { Place, PlacedArq } from './plan-programs.ts';
-import { programSteps } from './program-steps.ts';
-import { stepPlace, toStepHandle } from './step-place.ts';
+import type { Place, PlacedArq } from './programs/plan-programs.ts';
+import { programSteps } from './programs/program-steps.ts';
+import { stepPlace, toStepHandle } from './programs/step-place.ts';
 
 const behindReleaseSeconds = 1;
 

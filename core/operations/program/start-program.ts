@@ -7,7 +7,7 @@ import type { HostProgram } from '#core/domain/host-work/host-work.ts';
 import { isEndedByBoot } from '#core/domain/report/report-plan.ts';
 import { askHost } from '#core/operations/host-work/ask-host.ts';
 import { mustWait } from '#core/operations/host-work/must-wait.ts';
-import { componentStep, imageStep } from '#core/operations/host-work/program-steps.ts';
+import { componentStep, imageStep } from '#core/operations/host-work/programs/program-steps.ts';
 import { endProgram } from './end-program.ts';
 import { resumeProgram } from './resume-program.ts';
 

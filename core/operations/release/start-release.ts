@@ -9,7 +9,7 @@ import { askByMessage } from '#core/operations/host-work/ask-by-message.ts';
 import { askHost } from '#core/operations/host-work/ask-host.ts';
 import { endJob } from '#core/operations/host-work/end-job.ts';
 import { mustWait } from '#core/operations/host-work/must-wait.ts';
-import { stepPlace, toStepHandle } from '#core/operations/host-work/step-place.ts';
+import { stepPlace, toStepHandle } from '#core/operations/host-work/programs/step-place.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { present } from '#core/shapes/derive/present.ts';
 

@@ -5,7 +5,7 @@ import { createHash, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { deviceAnswer } from '#core/contracts/api/devices.ts';
 import type { JobEvent } from '#core/contracts/jobs/job-document.ts';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { signedText } from '#core/domain/device/component-image.ts';
+import { signedText } from '#core/domain/device/firmware/component-image.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { endProgram } from '#core/operations/program/end-program.ts';
 import { startProgram } from '#core/operations/program/start-program.ts';

@@ -6,7 +6,7 @@ import type * as z from 'zod';
 import { incidentKinds } from '#core/domain/history/incidents.ts';
 import { hostStates } from '#core/domain/host/host-state.ts';
 import type { PolicyRule } from '#core/domain/policy.ts';
-import { historyKinds } from '#core/shapes/history-kinds.ts';
+import { historyKinds } from '#core/shapes/vocabulary/history-kinds.ts';
 import { commonFilters, type Filter, listRoutes } from './list-routes.ts';
 import type { rowShapes } from './rows.ts';
 import { apart, optional, type Titles, whole, wide } from './titles.ts';

@@ -2,7 +2,7 @@ import type { Deps } from '#core/deps.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import { ProgramUnderWay } from '#core/domain/errors.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
-import { timeNow } from '../time-now.ts';
+import { timeNow } from '#core/operations/time-now.ts';
 
 /**
  * Ends the program of a component that awaits a power cycle, as failed. The device is as it was

@@ -1,11 +1,11 @@
 // What the components of each model must run, as operators have set it, and which devices differ.
 // Pure.
 
+import type { Device } from '#core/domain/device/device.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import type { Shaped } from '#core/shapes/derive/case.ts';
 import { componentName, firmwareBaseline } from '#core/shapes/device.ts';
 import { modelOf } from './component-image.ts';
-import type { Device } from './device.ts';
 
 export type FirmwareBaseline = Shaped<typeof firmwareBaseline>;
 export type BaselineKey = Pick<FirmwareBaseline, 'model' | 'component'>;

@@ -13,10 +13,10 @@ import {
 import type { Deployable } from '#core/domain/device/device.ts';
 import type { InstanceUuid } from '#core/domain/ids.ts';
 import { boundArqs } from '#core/operations/host-work/bound-arqs.ts';
+import { releaseArqs } from '#core/operations/release/release-arqs.ts';
 import { timeNow } from '#core/operations/time-now.ts';
 import type { ReaperWaits } from '#core/store/arqs/reaper.ts';
 import { reasonToKeep, serverState } from './reason-to-keep.ts';
-import { releaseArqs } from './release-arqs.ts';
 import { checkVisibility } from './visibility.ts';
 
 /** Deployables checked by one sweep; the next sweep goes on after them. */

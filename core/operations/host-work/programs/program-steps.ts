@@ -6,8 +6,8 @@ import { type GlanceImage, ImageUnusable } from '#core/clients/openstack/glance.
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { ComponentStep, PrepareRegionStep } from '#core/contracts/jobs/job-document.ts';
 import { isProgrammable } from '#core/domain/arq/region-handles.ts';
-import { readComponentImage } from '#core/domain/device/component-image.ts';
 import type { Deployable, Device } from '#core/domain/device/device.ts';
+import { readComponentImage } from '#core/domain/device/firmware/component-image.ts';
 import type { HostProgram } from '#core/domain/host-work/host-work.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import type { ImageQuery } from '#core/domain/profile/device-profile.ts';

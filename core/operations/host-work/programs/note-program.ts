@@ -4,8 +4,8 @@ import type { ComponentNote, Device, StatusChange } from '#core/domain/device/de
 import type { DeviceHealth } from '#core/domain/device/device-health.ts';
 import type { HostProgram } from '#core/domain/host-work/host-work.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
+import { timeNow } from '#core/operations/time-now.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { timeNow } from '../time-now.ts';
 
 export interface ProgramEnd {
   /** Why the region or component was not programmed. */

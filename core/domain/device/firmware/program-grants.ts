@@ -2,9 +2,9 @@
 // operator lets a project program some devices for a time.
 
 import type { Caller } from '#core/domain/caller.ts';
+import type { Device, ProgramGrant } from '#core/domain/device/device.ts';
 import { Forbidden } from '#core/domain/errors.ts';
 import { isAllowed, type PolicyOverrides } from '#core/domain/policy.ts';
-import type { Device, ProgramGrant } from './device.ts';
 
 /** A device's row has to hold them. */
 export const grantsMax = 16;

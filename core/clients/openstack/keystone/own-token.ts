@@ -11,13 +11,13 @@ import {
   readBody,
   ServiceUnavailable,
 } from '#core/clients/http.ts';
+import { callableUrl, type ServiceIdentity } from '#core/clients/openstack/service-calls.ts';
 import type { OwnToken } from '#core/contracts/own-token.ts';
 import type { PasswordSource } from '#core/domain/password-source.ts';
 import type { Log } from '#core/log.ts';
 import type { Settings } from '#core/settings.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { type Credentials, toAuth } from './keystone-credentials.ts';
-import { callableUrl, type ServiceIdentity } from './service-calls.ts';
 
 /** Shares the token between containers. The token is a secret: store it encrypted. */
 export interface OwnTokenStore {

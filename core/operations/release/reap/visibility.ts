@@ -1,4 +1,4 @@
-import { type Keystone, ownIdentity } from '#core/clients/openstack/keystone.ts';
+import { type Keystone, ownIdentity } from '#core/clients/openstack/keystone/keystone.ts';
 import type { Nova } from '#core/clients/openstack/nova.ts';
 
 /** Servers to try: a listed server may be deleted before it is read. */

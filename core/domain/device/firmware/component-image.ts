@@ -2,7 +2,7 @@
 // Ed25519 signature binds to the data. The form of what is signed is in docs/operations.md.
 
 import { createPublicKey, verify } from 'node:crypto';
-import { vendorId } from './device.ts';
+import { vendorId } from '#core/domain/device/device.ts';
 
 /** An image as Glance describes it. */
 export interface DescribedImage {

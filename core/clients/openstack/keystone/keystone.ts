@@ -13,6 +13,11 @@ import {
   ServiceUnavailable,
   saysAbsent,
 } from '#core/clients/http.ts';
+import {
+  createServiceCalls,
+  renewalsMax,
+  type ServiceIdentity,
+} from '#core/clients/openstack/service-calls.ts';
 import type { AccessRule } from '#core/domain/access-rules.ts';
 import type { PasswordSource } from '#core/domain/password-source.ts';
 import type { Log } from '#core/log.ts';
@@ -21,7 +26,6 @@ import { present } from '#core/shapes/derive/present.ts';
 import { createCircuitBreaker } from './circuit-breaker.ts';
 import type { Credentials } from './keystone-credentials.ts';
 import { createOwnToken, describeUser, identityUrl, type OwnTokenStore } from './own-token.ts';
-import { createServiceCalls, renewalsMax, type ServiceIdentity } from './service-calls.ts';
 import { type SignedIn, signIn } from './sign-in.ts';
 import { createTokenCache, tokenKey } from './token-cache.ts';
 
