@@ -6,7 +6,7 @@ import { startBind } from '#core/operations/bind/start-bind.ts';
 import { startProgram } from '#core/operations/program/start-program.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
-import { queueConsumer } from './queue-consumer.ts';
+import { queueConsumer } from './batch/queue-consumer.ts';
 
 type Start<Kind extends QueuedWorkKind> = (
   deps: ConsumerDeps,

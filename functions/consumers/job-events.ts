@@ -4,8 +4,8 @@ import { type RuleEnvelope, ruleEnvelope } from '#core/contracts/queues/queue-me
 import { readHostname } from '#core/contracts/topics.ts';
 import type { EndOfJob } from '#core/operations/work-ends/end-of-job.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
-import { readPayload } from './payload.ts';
-import { queueConsumer } from './queue-consumer.ts';
+import { readPayload } from './batch/payload.ts';
+import { queueConsumer } from './batch/queue-consumer.ts';
 
 /** A host's job has ended, or it has answered a work message → its host work continues. */
 export const makeConsumer = queueConsumer(

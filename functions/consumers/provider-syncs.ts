@@ -3,7 +3,7 @@ import type { ProviderUuid } from '#core/domain/ids.ts';
 import { syncHost } from '#core/operations/placement/reconcile.ts';
 import { restoreTree } from '#core/operations/placement/restore-tree.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
-import { queueConsumer } from './queue-consumer.ts';
+import { queueConsumer } from './batch/queue-consumer.ts';
 
 /** A device changed, a host is due, or Placement may have lost its tree → sync Placement. */
 export const makeConsumer = queueConsumer(

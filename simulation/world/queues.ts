@@ -4,6 +4,7 @@
 
 import type { SQSEvent } from 'aws-lambda';
 import { type QueueName, type QueueRow, queues } from '#core/contracts/queues/queues.ts';
+import type { MakeConsumer, QueueHandler } from '#functions/consumers/batch/queue-consumer.ts';
 import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
 import { makeConsumer as hostPresence } from '#functions/consumers/host-presence.ts';
 import { makeConsumer as inventoryReports } from '#functions/consumers/inventory-reports.ts';
@@ -11,7 +12,6 @@ import { makeConsumer as jobEvents } from '#functions/consumers/job-events.ts';
 import { makeConsumer as lateEvents } from '#functions/consumers/late-events.ts';
 import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
 import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
-import type { MakeConsumer, QueueHandler } from '#functions/consumers/queue-consumer.ts';
 import type { Faults } from '#simulation/faults.ts';
 import type { Random } from '#simulation/random.ts';
 import type { Process, Timeline } from '#simulation/timeline.ts';

@@ -101,7 +101,7 @@ vi.mock('#core/clients/aws/queues.ts', async (original) => {
 
 vi.mock('#core/clients/openstack/nova.ts', async (original) => serversOnHosts(await original()));
 
-vi.mock('#functions/consumers/queue-consumer.ts', async (original) =>
+vi.mock('#functions/consumers/batch/queue-consumer.ts', async (original) =>
   countCalling(await original()),
 );
 

@@ -10,8 +10,8 @@ export interface QueueRow {
   readonly visibilitySeconds: number;
   /**
    * Nova waits for messages of this queue, or schedules by what they write. Their consumer renews
-   * a short lease (functions/consumers/message-lease.ts), so that a crash delays them by seconds
-   * only. The lease costs one more request to SQS, too expensive for heartbeats.
+   * a short lease (functions/consumers/batch/message-lease.ts), so that a crash delays them by
+   * seconds only. The lease costs one more request to SQS, too expensive for heartbeats.
    */
   readonly isLeased?: true;
   /**

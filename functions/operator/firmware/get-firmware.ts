@@ -9,7 +9,7 @@ import {
   findBaseline,
 } from '#core/domain/device/firmware/firmware-baselines.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
-import { viewPrograms } from '#functions/http/view-programs.ts';
+import { viewPrograms } from '#functions/http/programs.ts';
 import { listAction } from '#functions/operator/list.ts';
 import { fillPage } from '#functions/operator/page.ts';
 

@@ -19,10 +19,10 @@ import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { MarkerNotFound } from '#core/store/table/marker-not-found.ts';
 import { action, type Reply } from '#functions/http/action.ts';
-import { validate } from '#functions/http/body.ts';
 import { HttpFault } from '#functions/http/faults.ts';
 import { pageReply } from '#functions/http/links.ts';
 import { isOperator } from '#functions/http/policy.ts';
+import { validate } from '#functions/http/request/body.ts';
 import { hostname, hostsAtOnce, limit } from '#functions/operator/page.ts';
 import { viewFits, viewHostCapacity, viewTotal } from '#functions/operator/view.ts';
 

@@ -5,7 +5,7 @@ import { pageMax } from '#core/contracts/api/lists/list-routes.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Page, RowBudget } from '#core/store/table/index-pages.ts';
-import { pageReply } from './links.ts';
+import { pageReply } from '#functions/http/links.ts';
 
 export const pageQuery = {
   limit: z.coerce.number().int().min(1).max(pageMax).optional(),

@@ -3,7 +3,7 @@
 import type { APIGatewayProxyEventV2 } from 'aws-lambda';
 import type * as z from 'zod';
 import { InvalidInput } from '#core/domain/errors.ts';
-import { HttpFault } from './faults.ts';
+import { HttpFault } from '#functions/http/faults.ts';
 
 const bodyBytesMax = 1024 * 1024;
 const secretBytesMax = 16 * 1024;
