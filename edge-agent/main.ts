@@ -9,7 +9,7 @@ import { systemClock } from './clock.ts';
 import { ArgumentsInvalid, type KeyCommand, readCommand, usage } from './command-line.ts';
 import { type Config, ConfigInvalid } from './config/config.ts';
 import { hasSettings, readConfig, readGivenConfig } from './config/read-config.ts';
-import { watchVendorTools } from './faults/vendor-tools.ts';
+import { watchVendorTools } from './faults/tools/vendor-tools.ts';
 import { openFaults, watchFaults } from './faults/watch-faults.ts';
 import { openProc } from './guards/proc.ts';
 import { recoverHandles } from './handles/recover-handles.ts';

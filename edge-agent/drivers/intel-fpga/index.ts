@@ -10,7 +10,7 @@ import type {
   RegionImage,
 } from '#agent/drivers/contract/driver.ts';
 import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
-import { createSerials } from '#agent/drivers/pci/serials.ts';
+import { createSerials } from '#agent/drivers/pci/naming/serials.ts';
 import { functionCount } from '#agent/drivers/pci/setup.ts';
 import { checkImage } from '#agent/images/image-check.ts';
 import { reasonOf } from '#agent/log.ts';

@@ -1,10 +1,10 @@
 // Which device nodes are open in other processes: one pass over /proc for all devices.
 
+import { isNodeOfDriver } from '#agent/guards/kernel-drivers.ts';
+import type { Proc } from '#agent/guards/proc.ts';
 import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { findCarriers } from './block-uses.ts';
-import { isNodeOfDriver } from './kernel-drivers.ts';
-import type { Proc } from './proc.ts';
 
 interface OpenNodes {
   /** Path of the node → the first process that has it open. */

@@ -2,10 +2,10 @@
 // bring up every port. It is in use with an address or a route, or below another interface (bond,
 // bridge, VLAN), or when another network namespace has it.
 
+import { findOwner } from '#agent/guards/owner.ts';
+import type { Proc } from '#agent/guards/proc.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import { findOwner } from './owner.ts';
-import type { Proc } from './proc.ts';
 import type { Note } from './uses.ts';
 
 /** @returns why the uses are not known; undefined if they are */

@@ -1,9 +1,9 @@
 // Which devices show the host's screen: the display of the boot, one with a framebuffer, and that
 // of the management controller (BMC), through which an operator reaches a host without a network.
 
+import { findOwner } from '#agent/guards/owner.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import { findOwner } from './owner.ts';
 import type { Note } from './uses.ts';
 
 /** pci.ids 2026.08.22: ASPEED, Matrox G200 in servers, HiSilicon Hi1710. */

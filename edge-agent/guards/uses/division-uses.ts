@@ -1,9 +1,9 @@
 // Which devices are divided for guests: by live mdevs, or by a vGPU type in NVIDIA's vendor VFIO.
 
+import { findOwner } from '#agent/guards/owner.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import { findOwner } from './owner.ts';
 import type { Note } from './uses.ts';
 
 export async function noteDivisions(

@@ -1,11 +1,11 @@
 // Which devices hold file systems, swap or parts of volumes of the host.
 
 import { posix } from 'node:path';
+import { findOwner } from '#agent/guards/owner.ts';
+import type { Proc } from '#agent/guards/proc.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import { findOwner } from './owner.ts';
-import type { Proc } from './proc.ts';
 import type { Note } from './uses.ts';
 
 /** Block devices, partitions included, with the functions that carry each. */
