@@ -4,9 +4,9 @@ import { type Column, tableLines } from '#core/command-line/columns.ts';
 import { type ListName, lists } from '#core/contracts/api/lists/lists.ts';
 import { NotReadyOnHost } from '#core/domain/errors.ts';
 import type { Api, Query } from '#operate/ops/api.ts';
+import { counted } from '#operate/ops/output/shown.ts';
 import { type ApiVerb, CommandFailed, exitCodes, type Shown } from '#operate/ops/verb.ts';
 import { type Row, rowAnswer } from './list-columns.ts';
-import { counted } from './shown.ts';
 
 export const explainVerb: ApiVerb = {
   path: ['explain'],

@@ -12,12 +12,12 @@ import { ImportRefused } from '#core/operations/import/import-refused.ts';
 import { importStore } from '#core/store/arqs/imports.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
-import type { Input, StackCommand } from './command.ts';
-import { NotVisible, readCloudFacts } from './import/cloud-facts.ts';
-import { queries, readTables, TablesRefused } from './import/cyborg-tables.ts';
-import { type ImportPlan, planImport, refusedRows, unknownSkips } from './import/plan.ts';
-import { countLine, planLines } from './import/print-plan.ts';
-import { printLine } from './print-line.ts';
+import type { Input, StackCommand } from '#operate/command.ts';
+import { NotVisible, readCloudFacts } from '#operate/import/cloud-facts.ts';
+import { queries, readTables, TablesRefused } from '#operate/import/cyborg-tables.ts';
+import { type ImportPlan, planImport, refusedRows, unknownSkips } from '#operate/import/plan.ts';
+import { countLine, planLines } from '#operate/import/print-plan.ts';
+import { printLine } from '#operate/print-line.ts';
 
 async function main(input: Input): Promise<void> {
   const tables = tablesIn(input.required('tables'));

@@ -8,10 +8,10 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { createHttp } from '#core/clients/http.ts';
 import { printFindings } from '#core/command-line/checks.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
-import { createFetch } from './any-port-fetch.ts';
-import type { Input, StackCommand } from './command.ts';
-import type { CheckContext } from './doctor/check.ts';
-import { examine } from './doctor/examine.ts';
+import { createFetch } from '#operate/any-port-fetch.ts';
+import type { Input, StackCommand } from '#operate/command.ts';
+import type { CheckContext } from '#operate/doctor/check.ts';
+import { examine } from '#operate/doctor/examine.ts';
 
 async function main(input: Input): Promise<void> {
   // The findings report errors.

@@ -7,7 +7,7 @@ import { rowShapes } from '#core/contracts/api/lists/rows.ts';
 import { durationText } from '#core/contracts/api/lists/titles.ts';
 import { type IncidentAction, incidentActions } from '#core/domain/history/incidents.ts';
 import { type Answer, answer } from '#operate/ops/answers.ts';
-import { shownStatus } from './shown.ts';
+import { shownStatus } from '#operate/ops/output/shown.ts';
 
 export type Row<Name extends ListName> = Answer<
   (typeof rowShapes)[Name],

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { nearest } from '#core/command-line/nearest.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Input } from '#operate/command.ts';
-import { connectionOptions, outputOptions, verbsOf } from './table.ts';
+import { connectionOptions, outputOptions, verbsOf } from '#operate/ops/table.ts';
 import {
   type ApiVerb,
   type KeystoneVerb,
@@ -16,7 +16,7 @@ import {
   signsIn,
   type Verb,
   wrongUsage,
-} from './verb.ts';
+} from '#operate/ops/verb.ts';
 
 export type Parsed =
   | { readonly kind: 'help'; readonly path: readonly string[] }

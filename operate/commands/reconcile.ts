@@ -7,8 +7,8 @@ import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { type Comparison, compareHost } from '#core/operations/placement/compare-host.ts';
 import { restoreProviders } from '#core/operations/placement/sync-providers.ts';
-import type { Input, StackCommand } from './command.ts';
-import { printLine } from './print-line.ts';
+import type { Input, StackCommand } from '#operate/command.ts';
+import { printLine } from '#operate/print-line.ts';
 
 async function main(input: Input): Promise<void> {
   const deps = createConsumerDeps('reconcile');

@@ -1,8 +1,8 @@
 // The help, from the table of verbs.
 
+import { outputOptions, verbsOf } from '#operate/ops/table.ts';
+import { type Argument, type Options, signsIn, type Verb } from '#operate/ops/verb.ts';
 import { optionsOf, resourcesOf } from './parse.ts';
-import { outputOptions, verbsOf } from './table.ts';
-import { type Argument, type Options, signsIn, type Verb } from './verb.ts';
 
 const exitText = `Exit codes: 0 done; 1 failed, not found, or refused by the API; 2 wrong arguments or
 settings; 3 not signed in, or not allowed; 4 a service cannot be reached.

@@ -8,9 +8,9 @@ import { createDeps, type Deps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import { allProfiles } from '#core/operations/profiles/rename-in-profiles.ts';
-import type { Input, StackCommand } from './command.ts';
-import { type CyborgTables, readTables, TablesRefused } from './import/cyborg-tables.ts';
-import { planReturn } from './import/plan-return.ts';
+import type { Input, StackCommand } from '#operate/command.ts';
+import { type CyborgTables, readTables, TablesRefused } from '#operate/import/cyborg-tables.ts';
+import { planReturn } from '#operate/import/plan-return.ts';
 
 async function main(input: Input): Promise<void> {
   const tables = readTables(readFileSync(input.required('tables'), 'utf8'));

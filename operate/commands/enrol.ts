@@ -19,18 +19,18 @@ import type { Presence } from '#core/domain/host/host.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { markRevoked } from '#core/store/hosts/revocations.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
-import type { Input, StackCommand } from './command.ts';
-import { agentSettings, modulesIn } from './enrol/agent-settings.ts';
+import type { Input, StackCommand } from '#operate/command.ts';
+import { agentSettings, modulesIn } from '#operate/enrol/agent-settings.ts';
 import {
   keepCertificate,
   refuseUnknown,
   retireCertificates,
   revokeCertificates,
-} from './enrol/end-certificates.ts';
-import { EnrolmentRefused, enrolHost } from './enrol/enrol-host.ts';
-import { amazonAuthorities, installedAt, openHostFolder } from './enrol/host-folder.ts';
-import { readHostRequest } from './enrol/host-request.ts';
-import { removeHosts } from './enrol/remove-hosts.ts';
+} from '#operate/enrol/end-certificates.ts';
+import { EnrolmentRefused, enrolHost } from '#operate/enrol/enrol-host.ts';
+import { amazonAuthorities, installedAt, openHostFolder } from '#operate/enrol/host-folder.ts';
+import { readHostRequest } from '#operate/enrol/host-request.ts';
+import { removeHosts } from '#operate/enrol/remove-hosts.ts';
 
 interface Target {
   readonly registry: Registry;

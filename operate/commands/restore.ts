@@ -9,7 +9,7 @@ import { print } from '#core/command-line/print.ts';
 import { restoreBackup, withholdAll } from '#core/operations/restore/restore-backup.ts';
 import { type BackupStore, backupStore } from '#core/store/backups/backups.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
-import type { Input, StackCommand } from './command.ts';
+import type { Input, StackCommand } from '#operate/command.ts';
 
 async function main(input: Input): Promise<void> {
   const [stage, suffix, apply] = [

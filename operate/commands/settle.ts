@@ -6,8 +6,8 @@
 import { createDeps } from '#core/deps.ts';
 import { ConflictStays } from '#core/domain/operator-errors.ts';
 import { endConflict } from '#core/operations/hosts/end-conflict.ts';
-import type { Input, StackCommand } from './command.ts';
-import { printLine } from './print-line.ts';
+import type { Input, StackCommand } from '#operate/command.ts';
+import { printLine } from '#operate/print-line.ts';
 
 async function main(input: Input): Promise<void> {
   const hostname = input.argument('host');

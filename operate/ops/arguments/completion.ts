@@ -1,8 +1,8 @@
 // The candidates for the next word of the command line, from the table of verbs.
 
+import { verbsOf } from '#operate/ops/table.ts';
+import type { Options, Verb } from '#operate/ops/verb.ts';
 import { isNamed, optionsOf, resourcesOf } from './parse.ts';
-import { verbsOf } from './table.ts';
-import type { Options, Verb } from './verb.ts';
 
 /**
  * @param words of the line after the command's name; the last one is being typed

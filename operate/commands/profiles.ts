@@ -16,7 +16,7 @@ import {
   renamesOfReleases,
 } from '#core/domain/profile/profile-renames.ts';
 import { planRenames, renameInProfile } from '#core/operations/profiles/rename-in-profiles.ts';
-import type { Input, StackCommand } from './command.ts';
+import type { Input, StackCommand } from '#operate/command.ts';
 
 async function main(input: Input): Promise<void> {
   const renames = [

@@ -9,12 +9,12 @@ import { namesAnswer } from '#core/contracts/api/openstack.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
 import type { Api } from '#operate/ops/api.ts';
+import { flag, optionOf, projectOption } from '#operate/ops/arguments/options.ts';
 import { cadfEvent } from '#operate/ops/cadf.ts';
-import { formats } from '#operate/ops/formats.ts';
-import { flag, optionOf, projectOption } from '#operate/ops/options.ts';
+import { formats } from '#operate/ops/output/formats.ts';
+import { shownRows, tableOf } from '#operate/ops/output/shown.ts';
 import type { ApiVerb, Option, Options } from '#operate/ops/verb.ts';
 import { listColumns, type Row, rowAnswer } from './list-columns.ts';
-import { shownRows, tableOf } from './shown.ts';
 
 const filtersOf = (name: ListName) => Object.entries<Filter>(lists[name].filters);
 

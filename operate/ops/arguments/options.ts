@@ -1,6 +1,6 @@
 // The options of a verb, in one line each.
 
-import type { Option } from './verb.ts';
+import type { Option } from '#operate/ops/verb.ts';
 
 type Text = Option & { readonly type: 'string' };
 

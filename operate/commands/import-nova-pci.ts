@@ -9,16 +9,16 @@ import { NovaConfRefused, readNovaConf } from '#core/contracts/nova/nova-conf.ts
 import { createDeps } from '#core/deps.ts';
 import { DeviceProfileExists } from '#core/domain/errors.ts';
 import { createDeviceProfiles } from '#core/operations/profiles/create-device-profiles.ts';
-import type { Input, StackCommand } from './command.ts';
-import { FlavorsRefused, readFlavors } from './import/nova/flavors.ts';
+import type { Input, StackCommand } from '#operate/command.ts';
+import { FlavorsRefused, readFlavors } from '#operate/import/nova/flavors.ts';
 import {
   type HostSettings,
   type NovaPlan,
   type NovaRequest,
   planNova,
-} from './import/nova/plan.ts';
-import type { NewProfile } from './import/nova/plan-flavors.ts';
-import { flavorCommands, novaLines } from './import/nova/print-plan.ts';
+} from '#operate/import/nova/plan.ts';
+import type { NewProfile } from '#operate/import/nova/plan-flavors.ts';
+import { flavorCommands, novaLines } from '#operate/import/nova/print-plan.ts';
 
 /** The microversion of the form of groups; the first that Cyborg has. */
 const microversion = '2.0';

@@ -12,7 +12,7 @@ import { nearest } from '#core/command-line/nearest.ts';
 import { jsonText } from '#core/command-line/print.ts';
 import { csvCell } from '#core/shapes/derive/csv.ts';
 import type { Input } from '#operate/command.ts';
-import { type Shown, type ShownTable, wrongUsage } from './verb.ts';
+import { type Shown, type ShownTable, wrongUsage } from '#operate/ops/verb.ts';
 
 export const formats = ['table', 'json', 'yaml', 'csv', 'value'] as const;
 

@@ -6,11 +6,11 @@ import { ServiceUnavailable } from '#core/clients/http.ts';
 import { type Column, tableLines } from '#core/command-line/columns.ts';
 import { type ListName, lists } from '#core/contracts/api/lists/lists.ts';
 import type { Api, Query } from '#operate/ops/api.ts';
-import { formatOf } from '#operate/ops/formats.ts';
-import { flag, optionOf } from '#operate/ops/options.ts';
+import { flag, optionOf } from '#operate/ops/arguments/options.ts';
+import { formatOf } from '#operate/ops/output/formats.ts';
+import { counted } from '#operate/ops/output/shown.ts';
 import { type ApiVerb, CommandFailed, exitCodes, type Shown } from '#operate/ops/verb.ts';
 import { type Row, rowAnswer } from './list-columns.ts';
-import { counted } from './shown.ts';
 
 const incidentsOfPage = 200;
 const shownMax = 10;
