@@ -3,12 +3,12 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { Usage, UsageRow } from '#console/api/answers.ts';
 import { Choice, Field } from '#console/parts/dialog/field.tsx';
-import { Freshness } from '#console/parts/freshness.tsx';
 import { listColumns, listKey } from '#console/parts/list/list-columns.tsx';
-import { NameText } from '#console/parts/name.tsx';
+import { NameText } from '#console/parts/names/name.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { type Column, Table } from '#console/parts/table/table.tsx';
-import { dayAfter, numberText } from '#console/parts/time-text.ts';
+import { Freshness } from '#console/parts/time/freshness.tsx';
+import { dayAfter, numberText } from '#console/parts/time/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, type ScreenProps } from '#console/routes.ts';
 import { lists } from '#core/contracts/api/lists/lists.ts';

@@ -11,7 +11,7 @@ import {
   dayAfter,
   numberText,
   timeText,
-} from '#console/parts/time-text.ts';
+} from '#console/parts/time/time-text.ts';
 import { addressOf, parseRoute } from '#console/routes.ts';
 import { durationText } from '#core/contracts/api/lists/titles.ts';
 

@@ -9,7 +9,7 @@ import { routes } from '#functions/routes.ts';
 import { access, type FunctionName } from '#infra/access.ts';
 import { stage, synthesize } from '#infra/privileges/synthesized.ts';
 import { announcedChanges, followedChanges } from '#infra/stack/stream-filters.ts';
-import { tableInput } from '#local/aws/dynamodb.ts';
+import { tableInput } from '#local/aws/dynamodb/dynamodb.ts';
 import { streamTimeoutSeconds } from '#local/lambda/consumers.ts';
 
 const stack = synthesize();

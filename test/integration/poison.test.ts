@@ -20,7 +20,7 @@ import type { Log, LogFields } from '#core/log.ts';
 import type { MakeConsumer } from '#functions/consumers/batch/queue-consumer.ts';
 import { lateEventsConsumer } from '#functions/consumers/late-events.ts';
 import { createQueues, startQueues } from '#local/aws/queues.ts';
-import { makeConsumers } from '#simulation/world/queues.ts';
+import { makeConsumers } from '#simulation/world/aws/queues.ts';
 import { AlarmStage, messagesShownBy } from '#test/support/aws/alarm-stage.ts';
 import { aJobEnd } from '#test/support/builders.ts';
 import { aReport } from '#test/support/reports.ts';

@@ -9,7 +9,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { QueueName } from '#core/contracts/queues/queues.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { createRuleEngine } from '#local/aws/iot-rules.ts';
-import { makeConsumers } from '#simulation/world/queues.ts';
+import { makeConsumers } from '#simulation/world/aws/queues.ts';
 import { aJobEnd, bootIdOf } from '#test/support/builders.ts';
 import { withClients } from '#test/support/deps.ts';
 import { gpu, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';

@@ -11,7 +11,7 @@ import { silentLog } from '#core/log.ts';
 import { noMetrics } from '#core/metrics.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { queueUrlVariable } from '#core/settings.ts';
-import { createTables } from '#local/aws/dynamodb.ts';
+import { createTables } from '#local/aws/dynamodb/dynamodb.ts';
 import { type DeliveredEvent, type EventsOptions, startEvents } from '#local/aws/events.ts';
 import { createQueues } from '#local/aws/queues.ts';
 import { startApi } from '#local/lambda/api.ts';

@@ -1,12 +1,12 @@
 // Columns of fields: each with its title, and with the cell that fields of its name have.
 
 import type { ComponentChildren } from 'preact';
-import { DeviceLink, HostLink, Id } from '#console/parts/links.tsx';
-import { Name, ServerLink } from '#console/parts/name.tsx';
+import { DeviceLink, HostLink, Id } from '#console/parts/names/links.tsx';
+import { Name, ServerLink } from '#console/parts/names/name.tsx';
 import { StateOf } from '#console/parts/status.tsx';
 import type { Column } from '#console/parts/table/table.tsx';
 import { isTime, titleText } from '#console/parts/text.ts';
-import { Time } from '#console/parts/time.tsx';
+import { Time } from '#console/parts/time/time.tsx';
 import {
   type ListField,
   type ListName,

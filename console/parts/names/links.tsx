@@ -1,8 +1,8 @@
 // Links to the screens of what is named.
 
+import { None } from '#console/parts/status.tsx';
+import { shortId } from '#console/parts/text.ts';
 import { addressOf } from '#console/routes.ts';
-import { None } from './status.tsx';
-import { shortId } from './text.ts';
 
 export function HostLink({ hostname }: { readonly hostname: string | null | undefined }) {
   if (!hostname) return <None />;

@@ -1,9 +1,9 @@
 // The time of a screen's data, and why it is not newer.
 
 import { useEffect, useState } from 'preact/hooks';
-import { Notice } from './notice.tsx';
+import { Notice } from '#console/parts/notice.tsx';
+import type { Live } from '#console/parts/use-live.ts';
 import { ageText, clockText } from './time-text.ts';
-import type { Live } from './use-live.ts';
 
 /** Older data than this is marked, unless it is read less often. */
 const staleMs = 60_000;

@@ -2,7 +2,7 @@
 // parameter.
 // https://docs.aws.amazon.com/iot/latest/developerguide/iot-jobs-lifecycle.html
 
-import { JobsError } from './errors.ts';
+import { JobsError } from '#local/aws/iot-jobs/errors.ts';
 
 export const executionStatuses = [
   'QUEUED',

@@ -1,6 +1,6 @@
 // Times, in UTC as in the API and on the command line.
 
-import { None } from './status.tsx';
+import { None } from '#console/parts/status.tsx';
 import { ageText, timeText } from './time-text.ts';
 
 /** @param at ISO 8601 */

@@ -2,12 +2,12 @@
 // name is not known.
 
 import { useEffect, useState } from 'preact/hooks';
+import { Icon } from '#console/parts/icon.tsx';
+import { None } from '#console/parts/status.tsx';
+import { harmlessText } from '#console/parts/text.ts';
 import { addressOf } from '#console/routes.ts';
 import type { NamedKind } from '#console/session/name-book.ts';
 import { useSession } from '#console/session/session.ts';
-import { Icon } from './icon.tsx';
-import { None } from './status.tsx';
-import { harmlessText } from './text.ts';
 
 interface NameProps {
   readonly kind: NamedKind;

@@ -2,7 +2,7 @@
 // execution is the last one, and of the event that reports its end.
 
 import { randomUUID } from 'node:crypto';
-import { JobsError } from './errors.ts';
+import { JobsError } from '#local/aws/iot-jobs/errors.ts';
 import {
   type Change,
   changed,
