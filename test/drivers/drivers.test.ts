@@ -3,9 +3,9 @@
 import { describe, expect, it } from 'vitest';
 import { ownDrivers } from '#agent/drivers/index.ts';
 import { sampleOf } from '#test/support/vitest/sample.ts';
-import { type Check, runCheck } from './check.ts';
 import { ownFixtures } from './fixtures.ts';
-import { checksOf } from './kit.ts';
+import { type Check, runCheck } from './kit/check.ts';
+import { checksOf } from './kit/kit.ts';
 
 const fixtures = await ownFixtures();
 

@@ -11,8 +11,8 @@ import { type QueueName, queues, streamConsumers } from '#core/contracts/queues/
 import { deadQueueUrlVariable, newVersionsVariable } from '#core/settings.ts';
 import { routes } from '#functions/routes.ts';
 import { access, type FunctionName, shifted } from '#infra/access.ts';
-import * as aws from '#test/support/aws/documented-events.ts';
-import { makeBundle, type Runtime, startRuntime } from '#test/support/aws/lambda-runtime.ts';
+import * as aws from '#test/support/aws/lambda/documented-events.ts';
+import { makeBundle, type Runtime, startRuntime } from '#test/support/aws/lambda/lambda-runtime.ts';
 import { serveHttp } from '#test/support/http-server.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 import { startWorld, type World } from '#test/support/world.ts';

@@ -9,8 +9,8 @@ import { startBind } from '#core/operations/bind/start-bind.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { withClients } from '#test/support/deps.ts';
-import { loadedId, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
+import { loadedId, startFpgaHost } from '#test/support/hosts/recorded/fpga-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startFpgaHost);

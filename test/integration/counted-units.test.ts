@@ -29,7 +29,7 @@ import {
 import { announcedChanges, followedChanges } from '#infra/stack/stream-filters.ts';
 import { fpga, gpu, host, nic, pool } from '#test/support/aws/counted-devices.ts';
 import { anImage, imageOfServer, profileFor } from '#test/support/aws/counted-profiles.ts';
-import { ruled } from '#test/support/aws/documented-events.ts';
+import { ruled } from '#test/support/aws/lambda/documented-events.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aJobEnd } from '#test/support/builders.ts';
 import { iotAt, serveHttp } from '#test/support/http-server.ts';

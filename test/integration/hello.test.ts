@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { jobId } from '#core/contracts/jobs/job-ids.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { aJobEnd, numberedUuid } from '#test/support/builders.ts';
-import { gpu, minutes, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { gpu, minutes, startVgpuHost } from '#test/support/hosts/recorded/vgpu-host.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';

@@ -13,10 +13,10 @@ import { lookAtTrees, restoreTree } from '#core/operations/placement/restore-tre
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { reap } from '#core/operations/release/reap/reap.ts';
 import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
-import { allocate } from '#test/support/allocations.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { withClients } from '#test/support/deps.ts';
 import { aDevice } from '#test/support/reports.ts';
+import { allocate } from '#test/support/stored/allocations.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 

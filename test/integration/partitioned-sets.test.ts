@@ -10,7 +10,7 @@ import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { partitions } from '#test/drivers/pci/fixture.ts';
 import { Trial } from '#test/drivers/trial.ts';
 import { aJobEnd, nextInstance } from '#test/support/builders.ts';
-import { RecordedHost } from '#test/support/hosts/recorded-host.ts';
+import { RecordedHost } from '#test/support/hosts/recorded/recorded-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 

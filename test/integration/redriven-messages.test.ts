@@ -12,7 +12,7 @@ import { createRuleEngine } from '#local/aws/iot-rules.ts';
 import { makeConsumers } from '#simulation/world/aws/queues.ts';
 import { aJobEnd, bootIdOf } from '#test/support/builders.ts';
 import { withClients } from '#test/support/deps.ts';
-import { gpu, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { gpu, provider, startVgpuHost } from '#test/support/hosts/recorded/vgpu-host.ts';
 import { allRows, copyMessages } from '#test/support/release-states.ts';
 import { aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';

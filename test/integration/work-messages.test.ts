@@ -10,7 +10,7 @@ import {
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { makeConsumer } from '#functions/consumers/job-events.ts';
 import { withClients } from '#test/support/deps.ts';
-import { startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { startVgpuHost } from '#test/support/hosts/recorded/vgpu-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';
 

@@ -23,7 +23,7 @@ import { type AlarmName, alarmEntries, inStage } from '#infra/monitoring/alarm-e
 import { password } from '#local/openstack/keystone/catalog.ts';
 import { readSurroundings, run } from '#operate/ops/run.ts';
 import { AlarmStage, alarmNames } from '#test/support/aws/alarm-stage.ts';
-import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/recorded/vgpu-host.ts';
 import { applySettled, aReport, hasSettled } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';

@@ -7,7 +7,7 @@ import { DynamoDBDocumentClient, PutCommand, ScanCommand } from '@aws-sdk/lib-dy
 import { expect, vi } from 'vitest';
 import { tableName, tables } from '#core/store/table/tables.ts';
 import { bootIdOf, instanceOf } from './builders.ts';
-import { VgpuHost } from './hosts/vgpu-host.ts';
+import { VgpuHost } from './hosts/recorded/vgpu-host.ts';
 import { patience } from './vitest/patience.ts';
 import { stage, type World } from './world.ts';
 

@@ -4,9 +4,9 @@
 import { deepStrictEqual as same } from 'node:assert';
 import type { DescribedDevice, Discovery, Driver } from '#agent/drivers/contract/driver.ts';
 import { createDiscovery } from '#agent/report/discover.ts';
+import { neighbour, type Trial } from '#test/drivers/trial.ts';
 import { aClock, aLog } from '#test/support/hosts/agent.ts';
 import { type Check, CheckFailed } from './check.ts';
-import { neighbour, type Trial } from './trial.ts';
 
 export const descriptionChecks: readonly Check[] = [
   { title: 'discover with a sample of invalid keys', run: (trial) => eachKey(trial, sampleOf) },

@@ -18,7 +18,7 @@ import {
 import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { build } from 'esbuild';
-import { type DebianKernel, fetchKernel, fetchNewerKernel } from './debian/kernel.ts';
+import { type DebianKernel, fetchKernel, fetchNewerKernel } from '#test/kernel/debian/kernel.ts';
 
 export interface Image {
   readonly kernel: string;
@@ -26,8 +26,8 @@ export interface Image {
   readonly release: string;
 }
 
-const here = import.meta.dirname;
-const root = join(here, '../..');
+const suite = join(import.meta.dirname, '..');
+const root = join(suite, '../..');
 
 /** Debian's drivers; their dependencies come with them. */
 const drivers = [
@@ -117,7 +117,7 @@ export function ensureNewerImage(directory: string, image: Image): Image {
 /** Changes with whatever the image is made of. */
 function fingerprint({ release }: DebianKernel): string {
   const hash = createHash('sha256').update(release).update(process.version);
-  const folders = [join(here, 'guest'), join(here, 'modules')];
+  const folders = [join(suite, 'guest'), join(suite, 'modules')];
   const helper = join(root, 'edge-agent/helper/helper.c');
   const named = folders.flatMap((each) => readdirSync(each).map((name) => join(each, name)));
   const files = [helper, ...named];
@@ -130,11 +130,11 @@ function buildModules(kernel: DebianKernel, directory: string): readonly string[
   const sources = [
     join(kernel.source, 'samples/vfio-mdev/mtty.c'),
     ...filesIn(join(kernel.source, 'drivers/fpga')).filter((file) => /\.[ch]$/.test(file)),
-    ...filesIn(join(here, 'modules')),
+    ...filesIn(join(suite, 'modules')),
   ];
   mkdirSync(directory, { recursive: true });
   for (const file of sources) copyIfChanged(file, join(directory, basename(file)));
-  const own = readdirSync(join(here, 'modules')).map((file) => file.replace(/\.c$/, ''));
+  const own = readdirSync(join(suite, 'modules')).map((file) => file.replace(/\.c$/, ''));
   // Two of the drivers consist of several files.
   const makefile = readFileSync(join(kernel.source, 'drivers/fpga/Makefile'), 'utf8');
   const parts = makefile.match(/^dfl-(fme|afu)-objs.*$/gm) ?? [];
@@ -173,7 +173,7 @@ function addPrograms(tree: string): void {
   }
   // Where the kernel looks for modprobe.
   symlinkSync('bin', join(tree, 'sbin'));
-  copyFileSync(join(here, 'guest/init'), join(tree, 'init'));
+  copyFileSync(join(suite, 'guest/init'), join(tree, 'init'));
   copyFileSync('/bin/busybox', join(tree, 'bin/busybox'));
   const applets = execFileSync('/bin/busybox', ['--list'], { encoding: 'utf8' }).trim().split('\n');
   for (const each of applets.filter((name) => name !== 'busybox')) {
@@ -186,7 +186,7 @@ function addPrograms(tree: string): void {
   addProgram(tree, '/bin/ip', 'usr/bin/ip');
   addProgram(tree, '/sbin/devlink', 'usr/sbin/devlink');
   const calls = join(tree, 'usr/local/bin/kernel-calls');
-  const source = join(here, 'guest/kernel-calls.c');
+  const source = join(suite, 'guest/kernel-calls.c');
   execFileSync('gcc', ['-O2', '-Wall', '-Werror', '-static', '-o', calls, source]);
   mkdirSync(join(tree, 'usr/lib/cyborg-agent'), { recursive: true });
   const helper = join(tree, 'usr/lib/cyborg-agent/helper');
@@ -206,7 +206,7 @@ function addProgram(tree: string, file: string, target: string): void {
 
 async function addCommands(tree: string): Promise<void> {
   await build({
-    entryPoints: [join(here, 'guest/commands.ts')],
+    entryPoints: [join(suite, 'guest/commands.ts')],
     outfile: join(tree, 'commands.mjs'),
     bundle: true,
     platform: 'node',

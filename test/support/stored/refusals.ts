@@ -1,8 +1,8 @@
 // Assertions about refused requests: the answer names the error, and no stored row has changed.
 
 import { expect } from 'vitest';
+import type { Answer, Ask, World } from '#test/support/world.ts';
 import { everythingStored } from './tables.ts';
-import type { Answer, Ask, World } from './world.ts';
 
 /** Sends the request, and asserts that no stored row has changed. */
 export async function refused(

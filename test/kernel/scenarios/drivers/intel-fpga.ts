@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { imageOf, interfaceUuid } from '#test/kernel/dfl-images.ts';
-import { errorOf, type Guest, type GuestProcess } from '#test/kernel/guest.ts';
+import { errorOf, type Guest, type GuestProcess } from '#test/kernel/machine/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,

@@ -5,8 +5,8 @@ import { deepStrictEqual as same } from 'node:assert';
 import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Trial } from '#test/drivers/trial.ts';
 import { type Check, CheckFailed } from './check.ts';
-import type { Trial } from './trial.ts';
 
 const files = {
   'an empty file': Buffer.alloc(0),

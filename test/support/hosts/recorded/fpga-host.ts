@@ -11,9 +11,9 @@ import { startRelease } from '#core/operations/release/start-release.ts';
 import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { aJobEnd, bootIdOf } from '#test/support/builders.ts';
+import { fakeInterface } from '#test/support/hosts/gbs.ts';
 import { aDevice, aHandle, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld } from '#test/support/world.ts';
-import { fakeInterface } from './gbs.ts';
 import { RecordedHost } from './recorded-host.ts';
 
 export const region = providerUuid('cmp1_0000:0d:00.0_region0');

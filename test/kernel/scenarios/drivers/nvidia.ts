@@ -2,7 +2,7 @@
 // are types of virtual functions.
 
 import assert from 'node:assert/strict';
-import { type GuestProcess, holdOpen } from '#test/kernel/guest.ts';
+import { type GuestProcess, holdOpen } from '#test/kernel/machine/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   boundFunction,

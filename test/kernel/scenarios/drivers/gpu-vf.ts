@@ -2,7 +2,7 @@
 // the shares that the settings give them.
 
 import assert from 'node:assert/strict';
-import { errorOf } from '#test/kernel/guest.ts';
+import { errorOf } from '#test/kernel/machine/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   boundFunction,

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { untilHealth, untilIncident } from '#test/kernel/faults.ts';
-import { bindTo, type Guest, type GuestProcess } from '#test/kernel/guest.ts';
+import { bindTo, type Guest, type GuestProcess } from '#test/kernel/machine/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,

@@ -2,7 +2,7 @@
 // by `flags` and `firmware`, which fake_fpga has as AMD's kernels, and a kernel without them.
 
 import assert from 'node:assert/strict';
-import type { GuestProcess } from '#test/kernel/guest.ts';
+import type { GuestProcess } from '#test/kernel/machine/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,

@@ -12,7 +12,7 @@ import type { FunctionName } from '#infra/access.ts';
 import { aliasesOf, bundling } from '#infra/bundle/bundling.ts';
 
 const bootstrap = fileURLToPath(new URL('lambda-bootstrap.mjs', import.meta.url));
-const root = fileURLToPath(new URL('../../..', import.meta.url));
+const root = fileURLToPath(new URL('../../../..', import.meta.url));
 
 /** The bundle of a function, as it is deployed. */
 export async function makeBundle(name: FunctionName, entry: string, into: string): Promise<string> {

@@ -3,7 +3,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient, ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { tableName, tables } from '#core/store/table/tables.ts';
-import { stage } from './world.ts';
+import { stage } from '#test/support/world.ts';
 
 /**
  * Tables with state. The token of our own user is not state: each request may store it. The

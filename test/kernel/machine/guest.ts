@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { basename } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { Call, Notice, Ran, Reply } from './protocol.ts';
+import type { Call, Notice, Ran, Reply } from '#test/kernel/protocol.ts';
 
 /** A call that takes longer has blocked in the kernel. */
 const callMsMax = 300_000;

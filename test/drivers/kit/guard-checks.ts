@@ -14,10 +14,10 @@ import {
 import { basename, dirname, join, relative } from 'node:path';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import { listHandles, type ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import type { FixtureHost } from '#test/drivers/fixture.ts';
+import { Trial } from '#test/drivers/trial.ts';
 import type { ProcTree } from '#test/support/hosts/proc-tree.ts';
 import { type Check, CheckFailed } from './check.ts';
-import type { FixtureHost } from './fixture.ts';
-import { Trial } from './trial.ts';
 
 export const guardChecks: readonly Check[] = [
   checkGuest('that a server of libvirt has', ({ domains }, { address }) => {

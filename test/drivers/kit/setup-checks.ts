@@ -4,9 +4,9 @@
 import { deepStrictEqual as same } from 'node:assert';
 import type { HostChange } from '#agent/drivers/contract/driver.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
+import { Trial } from '#test/drivers/trial.ts';
 import { snapshotOf } from '#test/support/vitest/snapshot.ts';
 import { type Check, CheckFailed } from './check.ts';
-import { Trial } from './trial.ts';
 
 /** More writes than the set-up of any fixture has. */
 const writesMax = 100;

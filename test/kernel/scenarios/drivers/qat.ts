@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { untilIncident, untilNoIncident } from '#test/kernel/faults.ts';
-import { errorOf, type GuestProcess, holdOpen } from '#test/kernel/guest.ts';
+import { errorOf, type GuestProcess, holdOpen } from '#test/kernel/machine/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,

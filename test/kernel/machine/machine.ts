@@ -14,7 +14,7 @@ import {
 import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Qemu } from './debian/qemu.ts';
+import type { Qemu } from '#test/kernel/debian/qemu.ts';
 import { connectGuest, type Guest } from './guest.ts';
 import type { Image } from './image.ts';
 import { type Monitor, openMonitor } from './monitor.ts';

@@ -4,8 +4,8 @@
 
 import assert from 'node:assert/strict';
 import { untilHealth, untilIncident, untilNoIncident } from '#test/kernel/faults.ts';
-import { bindTo, type Guest, type GuestProcess } from '#test/kernel/guest.ts';
-import { nvmeController } from '#test/kernel/machine.ts';
+import { bindTo, type Guest, type GuestProcess } from '#test/kernel/machine/guest.ts';
+import { nvmeController } from '#test/kernel/machine/machine.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,

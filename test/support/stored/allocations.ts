@@ -2,7 +2,7 @@
 // and whether it is offered at all.
 
 import type { ProviderUuid } from '#core/domain/ids.ts';
-import type { World } from './world.ts';
+import type { World } from '#test/support/world.ts';
 
 /**
  * Gives the server FPGAs of the provider; without a provider, takes what it has.

@@ -5,11 +5,11 @@ import { deepStrictEqual as same } from 'node:assert';
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { acceptReport, type ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { fileFaults } from '#test/drivers/faulty-host.ts';
+import type { DriverFixture } from '#test/drivers/fixture.ts';
+import { Trial } from '#test/drivers/trial.ts';
 import { aReport } from '#test/support/reports.ts';
 import { type Check, CheckFailed } from './check.ts';
-import { fileFaults } from './faulty-host.ts';
-import type { DriverFixture } from './fixture.ts';
-import { Trial } from './trial.ts';
 
 /** @param files of the tree, as a discovery has read them */
 export function discoveryChecks(fixture: DriverFixture, files: readonly string[]): Check[] {

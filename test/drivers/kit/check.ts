@@ -1,7 +1,7 @@
 // A check of the kit, and how it is run.
 
-import type { DriverFixture } from './fixture.ts';
-import { Trial } from './trial.ts';
+import type { DriverFixture } from '#test/drivers/fixture.ts';
+import { Trial } from '#test/drivers/trial.ts';
 
 /** The driver does not keep the contract; the message says where. */
 export class CheckFailed extends Error {

@@ -5,8 +5,8 @@ import { deepStrictEqual as same } from 'node:assert';
 import type { HandleWork } from '#agent/drivers/contract/driver.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import { evidence } from '#core/contracts/jobs/job-document.ts';
+import { inTime, type Job, type Offered, Trial } from '#test/drivers/trial.ts';
 import { type Check, CheckFailed } from './check.ts';
-import { inTime, type Job, type Offered, Trial } from './trial.ts';
 
 const codes = ['EEXIST', 'EBUSY', 'ENOSPC', 'EINVAL', 'EIO'] as const;
 /** More writes than any job has. */

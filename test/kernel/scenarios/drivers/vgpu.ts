@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { errorOf, type Guest, holdOpen } from '#test/kernel/guest.ts';
+import { errorOf, type Guest, holdOpen } from '#test/kernel/machine/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import type { Stage } from '#test/kernel/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';

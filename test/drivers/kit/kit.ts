@@ -1,15 +1,15 @@
 // The kit holds a driver to the contract of edge-agent/drivers/contract/driver.ts, on hosts of its
 // fixture.
 
+import type { DriverFixture } from '#test/drivers/fixture.ts';
+import { Trial } from '#test/drivers/trial.ts';
 import type { Check } from './check.ts';
 import { descriptionChecks } from './description-checks.ts';
 import { discoveryChecks, filesRead } from './discovery-checks.ts';
-import type { DriverFixture } from './fixture.ts';
 import { guardChecks, offersPciFunctions } from './guard-checks.ts';
 import { cleanChecks, isOnlyCleaned, isPrepared, prepareChecks } from './handle-checks.ts';
 import { componentChecks, imageChecks } from './image-checks.ts';
 import { planChecks, setUpChecks } from './setup-checks.ts';
-import { Trial } from './trial.ts';
 
 /**
  * The checks of a driver.
