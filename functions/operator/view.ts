@@ -1,9 +1,6 @@
-import {
-  assignmentAnswer,
-  hostAnswer,
-  hostDetailAnswer,
-  incidentAnswer,
-} from '#core/contracts/api/operator.ts';
+import { hostAnswer, hostDetailAnswer } from '#core/contracts/api/operator/hosts.ts';
+import { incidentAnswer } from '#core/contracts/api/operator/incidents.ts';
+import { assignmentAnswer } from '#core/contracts/api/operator/use.ts';
 import type { Arq, ArqBinding, ShownState } from '#core/domain/arq/arq.ts';
 import { allNotOffered, type DeploymentTypes } from '#core/domain/arq/attach-types.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';

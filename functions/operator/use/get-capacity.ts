@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { capacityAnswer } from '#core/contracts/api/operator.ts';
+import { capacityAnswer } from '#core/contracts/api/operator/use.ts';
 import { profileRequest } from '#core/contracts/api/profile-request.ts';
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';

@@ -3,7 +3,7 @@
 import * as z from 'zod';
 import { columnsOf, propertyLines, tableLines } from '#core/command-line/columns.ts';
 import { holdTexts, hostDeviceTitles, notOfferedTitles } from '#core/contracts/api/lists/titles.ts';
-import { drainedAnswer, hostDetailAnswer } from '#core/contracts/api/operator.ts';
+import { drainedAnswer, hostDetailAnswer } from '#core/contracts/api/operator/hosts.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
 import type { Api } from '#operate/ops/api.ts';

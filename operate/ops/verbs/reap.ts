@@ -2,7 +2,7 @@
 
 import type * as z from 'zod';
 import type { Column } from '#core/command-line/columns.ts';
-import { reapAnswer } from '#core/contracts/api/operator.ts';
+import { reapAnswer } from '#core/contracts/api/operator/incidents.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { answer } from '#operate/ops/answers.ts';
 import { flag, optionOf } from '#operate/ops/arguments/options.ts';

@@ -3,12 +3,9 @@
 import { operatorProfile } from '#core/contracts/api/device-profiles.ts';
 import { deviceAnswer, holdAnswer } from '#core/contracts/api/devices.ts';
 import { recordAnswer, usageRow } from '#core/contracts/api/history.ts';
-import {
-  assignmentAnswer,
-  hostAnswer,
-  incidentAnswer,
-  quotaAnswer,
-} from '#core/contracts/api/operator.ts';
+import { hostAnswer } from '#core/contracts/api/operator/hosts.ts';
+import { incidentAnswer } from '#core/contracts/api/operator/incidents.ts';
+import { assignmentAnswer, quotaAnswer } from '#core/contracts/api/operator/use.ts';
 import { baselineAnswer, firmwareAnswer } from '#core/contracts/api/programs.ts';
 
 export const rowShapes = {

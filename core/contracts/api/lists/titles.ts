@@ -2,7 +2,7 @@
 // field without a title does not compile; lists.ts has those of lists. Without zod at run time.
 
 import type * as z from 'zod';
-import type { hostDevice } from '#core/contracts/api/operator.ts';
+import type { hostDevice } from '#core/contracts/api/operator/hosts.ts';
 import type { notOffered } from '#core/shapes/host.ts';
 
 /** Its title, or a column of cyborg-ops with its place. */
