@@ -1,9 +1,9 @@
 // Says that the API does not answer, since when, and when it is asked again.
 
 import { useEffect, useState } from 'preact/hooks';
-import { useNow } from './parts/freshness.tsx';
 import { Notice } from './parts/notice.tsx';
-import { clockText, counted } from './parts/time-text.ts';
+import { useNow } from './parts/time/freshness.tsx';
+import { clockText, counted } from './parts/time/time-text.ts';
 import { useSession } from './session/session.ts';
 
 export function OutageBanner() {

@@ -1,7 +1,7 @@
 // The screens and their addresses. The address of a screen is the fragment of the page's, so that
 // the server has one page only: `#/hosts/cmp1?tab=devices`.
 
-import { type ListName, lists } from '#core/contracts/api/lists.ts';
+import { type ListName, lists } from '#core/contracts/api/lists/lists.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
 /** The lists that have a screen. */

@@ -8,7 +8,11 @@ import { givenPassword, rotatedPassword } from './clients/aws/password.ts';
 import { readSecret } from './clients/aws/secrets.ts';
 import { createHttp, type Http } from './clients/http.ts';
 import { createGlance, type Glance } from './clients/openstack/glance.ts';
-import { createKeystone, type Keystone, ownIdentity } from './clients/openstack/keystone.ts';
+import {
+  createKeystone,
+  type Keystone,
+  ownIdentity,
+} from './clients/openstack/keystone/keystone.ts';
 import { createNova, type Nova } from './clients/openstack/nova.ts';
 import { createPlacementReads, type PlacementReads } from './clients/openstack/placement-reads.ts';
 import { createLog, type Log } from './log.ts';

@@ -7,7 +7,7 @@ import {
   queues,
   type StreamConsumerName,
   streamConsumers,
-} from './contracts/queues.ts';
+} from './contracts/queues/queues.ts';
 import { isStage } from './contracts/topics.ts';
 import { bindDeadlineSeconds, lastNotificationSeconds } from './domain/host-work/deadlines.ts';
 import { type PolicyOverrides, policyRules } from './domain/policy.ts';

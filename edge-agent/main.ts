@@ -1,15 +1,15 @@
 // The process: command, settings, wiring, signals, exit codes.
 
 import { join } from 'node:path';
+import type { CardsMessage } from '#core/contracts/jobs/work-message.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
-import type { CardsMessage } from '#core/contracts/work-message.ts';
 import { runAgent } from './agent.ts';
 import { openSession } from './broker/mqtt.ts';
 import { systemClock } from './clock.ts';
 import { ArgumentsInvalid, type KeyCommand, readCommand, usage } from './command-line.ts';
 import { type Config, ConfigInvalid } from './config/config.ts';
 import { hasSettings, readConfig, readGivenConfig } from './config/read-config.ts';
-import { watchVendorTools } from './faults/vendor-tools.ts';
+import { watchVendorTools } from './faults/tools/vendor-tools.ts';
 import { openFaults, watchFaults } from './faults/watch-faults.ts';
 import { openProc } from './guards/proc.ts';
 import { recoverHandles } from './handles/recover-handles.ts';

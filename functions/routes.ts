@@ -4,8 +4,8 @@
 // `local/` route to it alike (gateway.ts). All paths but the console's are also served below
 // `/accelerator`, where Cyborg's WSGI application is mounted.
 
-import { listRoutes } from '#core/contracts/api/list-routes.ts';
-import type { ListName } from '#core/contracts/api/lists.ts';
+import { listRoutes } from '#core/contracts/api/lists/list-routes.ts';
+import type { ListName } from '#core/contracts/api/lists/lists.ts';
 import type { PolicyRule } from '#core/domain/policy.ts';
 import { present } from '#core/shapes/derive/present.ts';
 

@@ -9,7 +9,7 @@ import {
   queues,
   type StreamConsumerName,
   streamConsumers,
-} from '#core/contracts/queues.ts';
+} from '#core/contracts/queues/queues.ts';
 import type { TableName } from '#core/store/table/tables.ts';
 import type { Resource } from '#functions/routes.ts';
 

@@ -1,5 +1,5 @@
 // `npm run -s pci-names -- FILE`: prints the names of models that the agent's drivers report
-// (edge-agent/drivers/pci/model-names.ts), from the file of Debian's package pci.ids.
+// (edge-agent/drivers/pci/naming/model-names.ts), from the file of Debian's package pci.ids.
 
 import { readFileSync } from 'node:fs';
 

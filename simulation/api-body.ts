@@ -10,14 +10,13 @@ import type {
   usageAnswer,
 } from '#core/contracts/api/history.ts';
 import type { aggregatesAnswer } from '#core/contracts/api/openstack.ts';
+import type { hostAnswer, hostDetailAnswer } from '#core/contracts/api/operator/hosts.ts';
 import type {
-  assignmentAnswer,
-  hostAnswer,
-  hostDetailAnswer,
   incidentAnswer,
   reapAnswer,
   reconcileAnswer,
-} from '#core/contracts/api/operator.ts';
+} from '#core/contracts/api/operator/incidents.ts';
+import type { assignmentAnswer } from '#core/contracts/api/operator/use.ts';
 import type { baselineAnswer, firmwareAnswer } from '#core/contracts/api/programs.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
 

@@ -2,7 +2,7 @@
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html
 
 import { marshall } from '@aws-sdk/util-dynamodb';
-import type { StreamConsumerName } from '#core/contracts/queues.ts';
+import type { StreamConsumerName } from '#core/contracts/queues/queues.ts';
 import type { Row } from '#core/store/rows/rows.ts';
 import {
   type AttributePattern,

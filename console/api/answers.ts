@@ -12,15 +12,17 @@ import type {
 } from '#core/contracts/api/history.ts';
 import type { aggregatesAnswer } from '#core/contracts/api/openstack.ts';
 import type {
-  assignmentAnswer,
-  capacityAnswer,
   drainedAnswer,
   hostAnswer,
-  hostCapacityAnswer,
   hostDetailAnswer,
-  incidentAnswer,
   topologyAnswer,
-} from '#core/contracts/api/operator.ts';
+} from '#core/contracts/api/operator/hosts.ts';
+import type { incidentAnswer } from '#core/contracts/api/operator/incidents.ts';
+import type {
+  assignmentAnswer,
+  capacityAnswer,
+  hostCapacityAnswer,
+} from '#core/contracts/api/operator/use.ts';
 import type { firmwareAnswer } from '#core/contracts/api/programs.ts';
 
 export type Host = z.infer<typeof hostAnswer>;

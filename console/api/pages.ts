@@ -1,6 +1,6 @@
 // A collection, page by page. A list that breaks off is kept, and read on where it ended.
 
-import { pageMax } from '#core/contracts/api/list-routes.ts';
+import { pageMax } from '#core/contracts/api/lists/list-routes.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Api, Query } from './client.ts';
 import { type ApiFailure, asFailure } from './failure.ts';

@@ -2,13 +2,13 @@
 
 import type { Capacity, HostCapacity, Profile } from '#console/api/answers.ts';
 import { Choice } from '#console/parts/dialog/field.tsx';
-import { Freshness } from '#console/parts/freshness.tsx';
-import { HostLink } from '#console/parts/links.tsx';
 import { PartialList, useLiveList } from '#console/parts/list/live-list.tsx';
+import { HostLink } from '#console/parts/names/links.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { type Column, Table } from '#console/parts/table/table.tsx';
 import { missingText, reasonsText } from '#console/parts/text.ts';
-import { counted, numberText, timeText } from '#console/parts/time-text.ts';
+import { Freshness } from '#console/parts/time/freshness.tsx';
+import { counted, numberText, timeText } from '#console/parts/time/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, type ScreenProps } from '#console/routes.ts';
 import { useSession } from '#console/session/session.ts';

@@ -1,10 +1,10 @@
 // Which servers have which accelerators now.
 
 import type { Query } from '#console/api/client.ts';
-import { DeviceLink } from '#console/parts/links.tsx';
 import { listColumns, listKey } from '#console/parts/list/list-columns.tsx';
 import { useList } from '#console/parts/list/live-list.tsx';
 import { LiveTable } from '#console/parts/list/live-table.tsx';
+import { DeviceLink } from '#console/parts/names/links.tsx';
 
 const everyMs = 5000;
 const rowsMax = 200;

@@ -1,7 +1,7 @@
 // The actions on a device, as with `cyborg-ops devices`.
 
 import type { Action } from '#console/parts/dialog/action.ts';
-import { counted } from '#console/parts/time-text.ts';
+import { counted } from '#console/parts/time/time-text.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
 type Freed = Partial<Readonly<Record<'attach_handles' | 'cleaning', readonly string[]>>>;

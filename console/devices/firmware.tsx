@@ -1,12 +1,12 @@
 // The components of a device: what they run, what they must run, and their last programs. A
 // program is started by `cyborg-ops firmware program`, or by the API.
 
-import { Id } from '#console/parts/links.tsx';
 import { useList } from '#console/parts/list/live-list.tsx';
 import { LiveTable } from '#console/parts/list/live-table.tsx';
+import { Id } from '#console/parts/names/links.tsx';
 import { StateOf } from '#console/parts/status.tsx';
 import type { Column } from '#console/parts/table/table.tsx';
-import { Time } from '#console/parts/time.tsx';
+import { Time } from '#console/parts/time/time.tsx';
 import { type FirmwareRow, firmwareRows } from './firmware-rows.ts';
 
 const everyMs = 5000;

@@ -4,12 +4,12 @@ import { useState } from 'preact/hooks';
 import type { HistoryRecord } from '#console/api/answers.ts';
 import type { Query } from '#console/api/client.ts';
 import { Field } from '#console/parts/dialog/field.tsx';
-import { Freshness } from '#console/parts/freshness.tsx';
-import { DeviceLink, HostLink, Id } from '#console/parts/links.tsx';
 import { PartialList, useList } from '#console/parts/list/live-list.tsx';
-import { Actor, Name, ServerLink } from '#console/parts/name.tsx';
-import { Time } from '#console/parts/time.tsx';
-import { dayAfter } from '#console/parts/time-text.ts';
+import { DeviceLink, HostLink, Id } from '#console/parts/names/links.tsx';
+import { Actor, Name, ServerLink } from '#console/parts/names/name.tsx';
+import { Freshness } from '#console/parts/time/freshness.tsx';
+import { Time } from '#console/parts/time/time.tsx';
+import { dayAfter } from '#console/parts/time/time-text.ts';
 import { evidenceText, kindText, recordGroups } from './record-text.ts';
 
 const everyMs = 5000;

@@ -1,7 +1,7 @@
 // A frame of the map: one enlarged picture, and the names of the hosts where there is room.
 
 import { harmlessText } from '#console/parts/text.ts';
-import { counted } from '#console/parts/time-text.ts';
+import { counted } from '#console/parts/time/time-text.ts';
 import { cssColour, drawPicture, type FleetMap, type Palette, type Tile } from './fleet-map.ts';
 import { cornerOf } from './layout.ts';
 import type { Size, View } from './view.ts';

@@ -3,12 +3,12 @@
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { hostsWith } from '#console/hosts/search.ts';
 import { Choice, Field } from '#console/parts/dialog/field.tsx';
-import { Freshness } from '#console/parts/freshness.tsx';
-import { HostLink } from '#console/parts/links.tsx';
 import { PartialList } from '#console/parts/list/live-list.tsx';
+import { HostLink } from '#console/parts/names/links.tsx';
 import { Screen } from '#console/parts/screen.tsx';
 import { harmlessText } from '#console/parts/text.ts';
-import { counted, numberText } from '#console/parts/time-text.ts';
+import { Freshness } from '#console/parts/time/freshness.tsx';
+import { counted, numberText } from '#console/parts/time/time-text.ts';
 import { addressOf } from '#console/routes.ts';
 import { hostStates } from '#core/domain/host/host-state.ts';
 import { dotStates, dotText, type FleetMap, fleetCounts, type Tile } from './fleet-map.ts';

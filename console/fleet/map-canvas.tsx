@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { harmlessText } from '#console/parts/text.ts';
-import { numberText } from '#console/parts/time-text.ts';
+import { numberText } from '#console/parts/time/time-text.ts';
 import { createBitmap, draw } from './draw-map.ts';
 import { dotStates, dotText, type FleetMap, type Palette, type Tile } from './fleet-map.ts';
 import { neighbour } from './layout.ts';

@@ -2,11 +2,11 @@
 
 import type { HostDetail, HostDevice } from '#console/api/answers.ts';
 import { DeviceStatus, Health } from '#console/parts/device-state.tsx';
-import { Freshness } from '#console/parts/freshness.tsx';
-import { hostPath } from '#console/parts/host-path.ts';
-import { DeviceLink } from '#console/parts/links.tsx';
+import { hostPath } from '#console/parts/names/host-path.ts';
+import { DeviceLink } from '#console/parts/names/links.tsx';
 import { type Column, Table } from '#console/parts/table/table.tsx';
 import { countsText } from '#console/parts/text.ts';
+import { Freshness } from '#console/parts/time/freshness.tsx';
 import { useLive } from '#console/parts/use-live.ts';
 
 const everyMs = 5000;

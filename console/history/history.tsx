@@ -2,13 +2,13 @@
 
 import { kindText } from '#console/devices/record-text.ts';
 import { Records } from '#console/devices/timeline.tsx';
-import { Freshness } from '#console/parts/freshness.tsx';
 import { Filters } from '#console/parts/list/filters.tsx';
 import { PartialList, useList } from '#console/parts/list/live-list.tsx';
 import { Screen } from '#console/parts/screen.tsx';
-import { dayAfter } from '#console/parts/time-text.ts';
+import { Freshness } from '#console/parts/time/freshness.tsx';
+import { dayAfter } from '#console/parts/time/time-text.ts';
 import type { ScreenProps } from '#console/routes.ts';
-import { type ListRow, lists } from '#core/contracts/api/lists.ts';
+import { type ListRow, lists } from '#core/contracts/api/lists/lists.ts';
 
 const everyMs = 10_000;
 const rowsMax = 100;

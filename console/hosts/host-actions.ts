@@ -1,8 +1,8 @@
 // The actions on a host, as with `cyborg-ops hosts`.
 
 import type { Action } from '#console/parts/dialog/action.ts';
-import { hostPath } from '#console/parts/host-path.ts';
-import { counted } from '#console/parts/time-text.ts';
+import { hostPath } from '#console/parts/names/host-path.ts';
+import { counted } from '#console/parts/time/time-text.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
 type DeviceList = Partial<Readonly<Record<'devices' | 'others', readonly string[]>>>;

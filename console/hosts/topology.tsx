@@ -1,9 +1,9 @@
 // Where the accelerators of a host are, who holds which, and what its pools can give together.
 
 import type { HostTopology } from '#console/api/answers.ts';
-import { hostPath } from '#console/parts/host-path.ts';
-import { ServerLink } from '#console/parts/name.tsx';
-import { counted } from '#console/parts/time-text.ts';
+import { hostPath } from '#console/parts/names/host-path.ts';
+import { ServerLink } from '#console/parts/names/name.tsx';
+import { counted } from '#console/parts/time/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import { entriesOf, type Place, placesOf } from '#core/domain/pool/host-tree.ts';
 import { sameLevels } from '#core/domain/pool/wholes.ts';

@@ -3,7 +3,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { countText, type IncidentPage } from '#console/parts/text.ts';
 import { useLive } from '#console/parts/use-live.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 
 const everyMs = 60_000;
 /** After the requests of the first view. */

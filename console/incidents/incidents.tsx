@@ -3,14 +3,14 @@
 
 import type { Incident } from '#console/api/answers.ts';
 import { ActionButton } from '#console/parts/dialog/action-button.tsx';
-import { DeviceLink, HostLink } from '#console/parts/links.tsx';
 import { listColumns } from '#console/parts/list/list-columns.tsx';
 import { ListScreen } from '#console/parts/list/list-screen.tsx';
 import type { LiveList } from '#console/parts/list/live-list.tsx';
-import { Actor, Name, ServerLink } from '#console/parts/name.tsx';
+import { DeviceLink, HostLink } from '#console/parts/names/links.tsx';
+import { Actor, Name, ServerLink } from '#console/parts/names/name.tsx';
 import type { Column } from '#console/parts/table/table.tsx';
 import type { ScreenProps } from '#console/routes.ts';
-import { durationText } from '#core/contracts/api/titles.ts';
+import { durationText } from '#core/contracts/api/lists/titles.ts';
 import { incidentAction } from './incident-action.ts';
 
 export function IncidentsScreen({ route }: ScreenProps) {

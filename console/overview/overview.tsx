@@ -4,14 +4,14 @@
 import { useState } from 'preact/hooks';
 import type { Host, Incident } from '#console/api/answers.ts';
 import { MeasuredSince } from '#console/capacity/capacity.tsx';
-import { Freshness, useNow } from '#console/parts/freshness.tsx';
-import { DeviceLink, HostLink } from '#console/parts/links.tsx';
 import { PartialList, useList } from '#console/parts/list/live-list.tsx';
+import { DeviceLink, HostLink } from '#console/parts/names/links.tsx';
 import { Notice } from '#console/parts/notice.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { StateOf } from '#console/parts/status.tsx';
 import { reasonsText } from '#console/parts/text.ts';
-import { counted, numberText } from '#console/parts/time-text.ts';
+import { Freshness, useNow } from '#console/parts/time/freshness.tsx';
+import { counted, numberText } from '#console/parts/time/time-text.ts';
 import { addressOf } from '#console/routes.ts';
 import { Chart } from '#console/usage/chart.tsx';
 import { hostStates } from '#core/domain/host/host-state.ts';

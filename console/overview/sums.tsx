@@ -1,9 +1,9 @@
 // Sections of the overview that sum over time: what projects use, and the fleet of the month.
 
-import { Freshness } from '#console/parts/freshness.tsx';
-import { NameText } from '#console/parts/name.tsx';
+import { NameText } from '#console/parts/names/name.tsx';
 import { Section } from '#console/parts/screen.tsx';
-import { numberText } from '#console/parts/time-text.ts';
+import { Freshness } from '#console/parts/time/freshness.tsx';
+import { numberText } from '#console/parts/time/time-text.ts';
 import { addressOf } from '#console/routes.ts';
 import { modelsOf, useByProject } from './fleet-use.ts';
 import { Bars, barsMax } from './tiles.tsx';

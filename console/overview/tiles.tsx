@@ -1,7 +1,7 @@
 // The numbers at the top of the overview, and bars of numbers. Each is a link.
 
 import type { ComponentChildren } from 'preact';
-import { numberText } from '#console/parts/time-text.ts';
+import { numberText } from '#console/parts/time/time-text.ts';
 
 interface TileProps {
   readonly title: string;

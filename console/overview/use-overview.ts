@@ -13,7 +13,7 @@ import { ApiFailure } from '#console/api/failure.ts';
 import { readAll } from '#console/api/pages.ts';
 import { type CapacitySum, capacitySum } from '#console/capacity/capacity-sum.ts';
 import { type Live, useLive } from '#console/parts/use-live.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 import { storedKinds } from '#core/domain/history/incidents.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { hourMs } from './fleet-use.ts';

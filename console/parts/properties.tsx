@@ -1,10 +1,10 @@
 // Names and values of one thing.
 
 import type { ComponentChildren } from 'preact';
-import type { Title } from '#core/contracts/api/titles.ts';
+import type { Title } from '#core/contracts/api/lists/titles.ts';
 import { None } from './status.tsx';
 import { isTime, titleText } from './text.ts';
-import { Time } from './time.tsx';
+import { Time } from './time/time.tsx';
 
 interface PropertiesProps {
   readonly items: readonly (readonly [name: string, value: ComponentChildren])[];

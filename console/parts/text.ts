@@ -1,6 +1,6 @@
 // Short forms of what the API says.
 
-import { type Title, titleOf } from '#core/contracts/api/titles.ts';
+import { type Title, titleOf } from '#core/contracts/api/lists/titles.ts';
 
 export function shortId(id: string): string {
   return id.length > 12 ? id.slice(0, 8) : id;

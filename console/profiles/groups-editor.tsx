@@ -2,7 +2,7 @@
 // settings.
 
 import { useId } from 'preact/hooks';
-import { standardClasses } from '#core/shapes/placement-names.ts';
+import { standardClasses } from '#core/shapes/vocabulary/placement-names.ts';
 import { type Entry, type EntryKind, entryKinds, firstValues } from './draft.ts';
 
 type Group = readonly Entry[];

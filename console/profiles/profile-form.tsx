@@ -5,7 +5,7 @@ import { type ApiFailure, asFailure } from '#console/api/failure.ts';
 import { Field } from '#console/parts/dialog/field.tsx';
 import { Notice } from '#console/parts/notice.tsx';
 import { useSession } from '#console/session/session.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 import {
   checkDraft,
   type Draft,

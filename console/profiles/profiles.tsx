@@ -9,10 +9,10 @@ import { useLiveList } from '#console/parts/list/live-list.tsx';
 import { LiveTable } from '#console/parts/list/live-table.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import type { Column } from '#console/parts/table/table.tsx';
-import { Time } from '#console/parts/time.tsx';
+import { Time } from '#console/parts/time/time.tsx';
 import { addressOf } from '#console/routes.ts';
 import { useSession } from '#console/session/session.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 import type { EditedProfile } from './draft.ts';
 import { ProfileForm } from './profile-form.tsx';
 

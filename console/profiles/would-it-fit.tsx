@@ -7,7 +7,7 @@ import { readAll } from '#console/api/pages.ts';
 import { capacitySum } from '#console/capacity/capacity-sum.ts';
 import { Notice } from '#console/parts/notice.tsx';
 import { missingText, reasonsText } from '#console/parts/text.ts';
-import { counted, timeText } from '#console/parts/time-text.ts';
+import { counted, timeText } from '#console/parts/time/time-text.ts';
 import { useSession } from '#console/session/session.ts';
 
 type Groups = readonly Readonly<Record<string, string | number>>[];

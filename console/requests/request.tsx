@@ -2,14 +2,14 @@
 
 import type { Arq } from '#console/api/answers.ts';
 import { Timeline } from '#console/devices/timeline.tsx';
-import { Freshness } from '#console/parts/freshness.tsx';
-import { HostLink } from '#console/parts/links.tsx';
 import { Missing, missingOf } from '#console/parts/missing.tsx';
-import { Name, ServerLink } from '#console/parts/name.tsx';
+import { HostLink } from '#console/parts/names/links.tsx';
+import { Name, ServerLink } from '#console/parts/names/name.tsx';
 import { Properties } from '#console/parts/properties.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { StateOf } from '#console/parts/status.tsx';
-import { Time } from '#console/parts/time.tsx';
+import { Freshness } from '#console/parts/time/freshness.tsx';
+import { Time } from '#console/parts/time/time.tsx';
 import { useLive } from '#console/parts/use-live.ts';
 import type { ScreenProps } from '#console/routes.ts';
 

@@ -3,21 +3,21 @@
 import { useMemo } from 'preact/hooks';
 import type { Arq, HistoryRecord, Incident } from '#console/api/answers.ts';
 import { readAll } from '#console/api/pages.ts';
-import { HostLink, RequestLink } from '#console/parts/links.tsx';
 import { Filters } from '#console/parts/list/filters.tsx';
 import { useLiveList } from '#console/parts/list/live-list.tsx';
 import { LiveTable } from '#console/parts/list/live-table.tsx';
-import { Name, ServerLink } from '#console/parts/name.tsx';
+import { HostLink, RequestLink } from '#console/parts/names/links.tsx';
+import { Name, ServerLink } from '#console/parts/names/name.tsx';
 import { Screen } from '#console/parts/screen.tsx';
 import { StateOf, Status } from '#console/parts/status.tsx';
 import type { Column } from '#console/parts/table/table.tsx';
-import { Time } from '#console/parts/time.tsx';
-import { counted } from '#console/parts/time-text.ts';
+import { Time } from '#console/parts/time/time.tsx';
+import { counted } from '#console/parts/time/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import type { ScreenProps } from '#console/routes.ts';
 import { useSession } from '#console/session/session.ts';
-import type { Filter } from '#core/contracts/api/list-routes.ts';
-import { type ListName, type ListRow, lists } from '#core/contracts/api/lists.ts';
+import type { Filter } from '#core/contracts/api/lists/list-routes.ts';
+import { type ListName, type ListRow, lists } from '#core/contracts/api/lists/lists.ts';
 import { hasRole } from '#core/domain/roles.ts';
 import { matchingRows, type RequestRow, rankOf, requestRows, rowChoices } from './request-rows.ts';
 

@@ -2,14 +2,14 @@
 
 import { AssignmentTable } from '#console/devices/assignments.tsx';
 import { Timeline } from '#console/devices/timeline.tsx';
-import { Freshness } from '#console/parts/freshness.tsx';
-import { Id } from '#console/parts/links.tsx';
 import { Missing, missingOf } from '#console/parts/missing.tsx';
-import { useName } from '#console/parts/name.tsx';
+import { Id } from '#console/parts/names/links.tsx';
+import { useName } from '#console/parts/names/name.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
+import { Freshness } from '#console/parts/time/freshness.tsx';
 import { useLive } from '#console/parts/use-live.ts';
 import type { ScreenProps } from '#console/routes.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 
 const everyMs = 30_000;
 

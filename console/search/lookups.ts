@@ -4,9 +4,9 @@ import type { Arq, Device, Host, HostDetail } from '#console/api/answers.ts';
 import type { Api, Query } from '#console/api/client.ts';
 import { ApiFailure } from '#console/api/failure.ts';
 import { hostsWith } from '#console/hosts/search.ts';
-import { hostPath } from '#console/parts/host-path.ts';
+import { hostPath } from '#console/parts/names/host-path.ts';
 import { addressOf } from '#console/routes.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 import type { Term } from './term.ts';
 
 export interface Found {

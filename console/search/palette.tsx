@@ -3,7 +3,7 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Dialog } from '#console/parts/dialog/dialog.tsx';
 import { Icon } from '#console/parts/icon.tsx';
-import { counted } from '#console/parts/time-text.ts';
+import { counted } from '#console/parts/time/time-text.ts';
 import type { Found } from './lookups.ts';
 import { useSearch } from './use-search.ts';
 

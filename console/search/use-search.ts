@@ -6,11 +6,11 @@ import type { OperatorProfile } from '#console/api/answers.ts';
 import { profileList } from '#console/capacity/capacity.tsx';
 import { hostsWith } from '#console/hosts/search.ts';
 import { useList, useLiveList } from '#console/parts/list/live-list.tsx';
-import { numberText } from '#console/parts/time-text.ts';
+import { numberText } from '#console/parts/time/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, screens } from '#console/routes.ts';
 import { useSession } from '#console/session/session.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 import { type Found, findDevices, findId, hostsAskedMax } from './lookups.ts';
 import { readTerm } from './term.ts';
 

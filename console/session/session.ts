@@ -4,7 +4,7 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { type Api, createApi } from '#console/api/client.ts';
 import { ApiFailure } from '#console/api/failure.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 import type { SignedIn, SignInBody } from '#core/contracts/api/openstack.ts';
 import type { Connection } from './connection.ts';
 import type { NameBook } from './name-book.ts';

@@ -4,7 +4,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { shortId } from '#console/parts/text.ts';
-import { numberText } from '#console/parts/time-text.ts';
+import { numberText } from '#console/parts/time/time-text.ts';
 import { niceEnd, type UsageChart } from './series.ts';
 
 const height = 240;

@@ -1,7 +1,7 @@
 // The usage by day, in series for a chart: one for each project or class, the largest first.
 
 import type { UsageRow } from '#console/api/answers.ts';
-import { dayMs } from '#console/parts/time-text.ts';
+import { dayMs } from '#console/parts/time/time-text.ts';
 
 export type Grouping = 'project' | 'class';
 

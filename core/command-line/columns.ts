@@ -2,7 +2,7 @@
 // they cannot.
 
 import { printable } from '#core/command-line/print.ts';
-import type { Title } from '#core/contracts/api/titles.ts';
+import type { Title } from '#core/contracts/api/lists/titles.ts';
 
 /** A place in the table as {@link Title} names it, and the value of a row. */
 export interface Column<Row> {

@@ -1,6 +1,6 @@
 // Whether the catalog leaves a choice of regions, which the settings must make.
 
-import { SeveralRegions } from '#core/clients/openstack/own-token.ts';
+import { SeveralRegions } from '#core/clients/openstack/keystone/own-token.ts';
 import type { ServiceIdentity } from '#core/clients/openstack/service-calls.ts';
 import { CheckFailed } from './checks.ts';
 

@@ -3,7 +3,11 @@
 
 import * as z from 'zod';
 import { bindKinds } from '#core/domain/outbox/domain-events.ts';
-import { attachmentFaults, bindFailureCauses, healthStates } from '#core/shapes/words.ts';
+import {
+  attachmentFaults,
+  bindFailureCauses,
+  healthStates,
+} from '#core/shapes/vocabulary/words.ts';
 
 export const eventSource = 'openstack.cyborg';
 

@@ -8,7 +8,7 @@
 import { handleUses } from '#core/domain/capacity/handle-uses.ts';
 import { shownStates } from '#core/domain/host/host-state.ts';
 import { bindKinds } from '#core/domain/outbox/domain-events.ts';
-import { bindFailureCauses } from '#core/shapes/words.ts';
+import { bindFailureCauses } from '#core/shapes/vocabulary/words.ts';
 
 export const metricNamespace = 'Cyborg';
 

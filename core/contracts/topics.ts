@@ -26,7 +26,7 @@ export function computeNodeName(stage: string): string {
 
 /**
  * Whether the text is a valid stage: a prefix of names and topics. It has at most 15 characters,
- * because AWS allows 64 in a job id (job-ids.ts).
+ * because AWS allows 64 in a job id (jobs/job-ids.ts).
  */
 export function isStage(text: string): boolean {
   return /^[a-z][a-z0-9-]{0,14}$/.test(text);

@@ -2,11 +2,11 @@
 // same uuid.
 
 import { createHash } from 'node:crypto';
-import type { ProviderUuid } from '#core/shapes/ids.ts';
+import type { ProviderUuid } from '#core/shapes/vocabulary/ids.ts';
 import { integerId } from './integer-id.ts';
 import { withHyphens } from './uuid-form.ts';
 
-export type * from '#core/shapes/ids.ts';
+export type * from '#core/shapes/vocabulary/ids.ts';
 
 // RFC 9562 appendix A: the name space for domain names, which Cyborg uses for provider uuids.
 const dnsNamespace = '6ba7b810-9dad-11d1-80b4-00c04fd430c8';

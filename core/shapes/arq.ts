@@ -3,8 +3,8 @@
 import * as z from 'zod';
 import { handleFacts } from './attach-handle.ts';
 import { id, optionalText } from './derive/fields.ts';
-import type { ArqUuid, BindId, HandleUuid, InstanceUuid, ProviderUuid } from './ids.ts';
-import { arqStates, bindFailureCauses, bindingStates } from './words.ts';
+import type { ArqUuid, BindId, HandleUuid, InstanceUuid, ProviderUuid } from './vocabulary/ids.ts';
+import { arqStates, bindFailureCauses, bindingStates } from './vocabulary/words.ts';
 
 export const arqFields = z.object({
   uuid: id<ArqUuid>(),

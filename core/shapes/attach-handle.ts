@@ -2,8 +2,8 @@
 
 import * as z from 'zod';
 import { changeNote, id, optionalText, pciAddress, verified } from './derive/fields.ts';
-import type { ArqUuid, DeviceUuid, InstanceUuid, ReleaseId } from './ids.ts';
-import { attachTypes, preparations } from './words.ts';
+import type { ArqUuid, DeviceUuid, InstanceUuid, ReleaseId } from './vocabulary/ids.ts';
+import { attachTypes, preparations } from './vocabulary/words.ts';
 
 /** AWS IoT ends a job that is in progress for seven days. */
 export const cleanSecondsMax = 5 * 24 * 3600;

@@ -3,9 +3,9 @@
 import * as z from 'zod';
 import { id, optionalText, shown, texts, verified } from './derive/fields.ts';
 import { reportedAttributes } from './device.ts';
-import type { DeployableUuid, DeviceUuid, ProviderUuid } from './ids.ts';
-import { isOfferedClass, isOfferedTrait, standardClasses } from './placement-names.ts';
-import { attachTypes, deviceStatuses, programStates, regionKinds } from './words.ts';
+import type { DeployableUuid, DeviceUuid, ProviderUuid } from './vocabulary/ids.ts';
+import { isOfferedClass, isOfferedTrait, standardClasses } from './vocabulary/placement-names.ts';
+import { attachTypes, deviceStatuses, programStates, regionKinds } from './vocabulary/words.ts';
 
 const traitName = z
   .string()

@@ -2,7 +2,7 @@
 
 import * as z from 'zod';
 import { changeNote, id, optionalText } from './derive/fields.ts';
-import type { DeviceProfileUuid } from './ids.ts';
+import type { DeviceProfileUuid } from './vocabulary/ids.ts';
 
 /** Who changed the profile last, as in a change note, and by which request. */
 export const profileUpdate = z.object({

@@ -11,15 +11,15 @@ import {
   shortText,
   shown,
 } from './derive/fields.ts';
-import type { DeviceUuid, InstanceUuid, ProviderUuid } from './ids.ts';
 import { offeredCard, unitCards } from './reported/offered-card.ts';
+import type { DeviceUuid, InstanceUuid, ProviderUuid } from './vocabulary/ids.ts';
 import {
   attachmentFaults,
   attachTypes,
   deviceStatuses,
   deviceTypes,
   healthStates,
-} from './words.ts';
+} from './vocabulary/words.ts';
 
 /** Part of the names of traits. */
 export const deviceType = z

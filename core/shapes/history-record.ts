@@ -2,7 +2,7 @@
 
 import * as z from 'zod';
 import { optionalText, verified } from './derive/fields.ts';
-import { historyKinds } from './history-kinds.ts';
+import { historyKinds } from './vocabulary/history-kinds.ts';
 
 /** Who called, and what was answered. */
 export const historyCall = z.object({

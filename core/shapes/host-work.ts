@@ -9,7 +9,7 @@ import type {
   InstanceUuid,
   ProviderUuid,
   ReleaseId,
-} from './ids.ts';
+} from './vocabulary/ids.ts';
 
 /** The instances that a job is for, and the boot of their host that it is for. */
 export const jobNote = z.object({

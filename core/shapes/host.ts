@@ -3,7 +3,7 @@
 import * as z from 'zod';
 import { driverName, optionalText, shortText, texts } from './derive/fields.ts';
 import { offeredCard } from './reported/offered-card.ts';
-import { attachTypes } from './words.ts';
+import { attachTypes } from './vocabulary/words.ts';
 
 /** How far the host's clock is from the control plane's, as its agent measures it. */
 export const clockSkew = z.object({

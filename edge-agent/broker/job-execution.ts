@@ -2,7 +2,7 @@
 // agent nor the control plane overwrites the other's update.
 
 import type { JobOutcome } from '#agent/state/checkpoint-state.ts';
-import { evidenceDetails, type JobStatusDetails } from '#core/contracts/job-document.ts';
+import { evidenceDetails, type JobStatusDetails } from '#core/contracts/jobs/job-document.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { JobExecution } from './jobs-messages.ts';
 import type { JobsChannel, JobUpdate } from './jobs-protocol.ts';

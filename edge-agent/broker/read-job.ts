@@ -1,7 +1,7 @@
 // Validates a job document and returns the job, or the reason why the agent refuses it. No part
 // of a document is used as a path, an argument or a request before it was validated here.
 
-import { type JobDocument, type JobStep, jobDocument } from '#core/contracts/job-document.ts';
+import { type JobDocument, type JobStep, jobDocument } from '#core/contracts/jobs/job-document.ts';
 import { readHostname } from '#core/contracts/topics.ts';
 
 const formVersion = 1;

@@ -5,13 +5,13 @@ import type { Clock } from '#agent/clock.ts';
 import type { CloudClock } from '#agent/cloud-clock.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
 import { sentExecution } from '#agent/state/checkpoint-state.ts';
-import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
 import {
   type CardsMessage,
   cardsMessage,
   type WorkMessage,
   workMessage,
-} from '#core/contracts/work-message.ts';
+} from '#core/contracts/jobs/work-message.ts';
+import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { type Execution, toStatusDetails } from './job-execution.ts';
 import type { Session } from './mqtt.ts';

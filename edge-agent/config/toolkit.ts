@@ -22,7 +22,7 @@ export type {
 } from '#agent/drivers/contract/driver.ts';
 export type { PciFunction } from '#agent/sysfs/pci.ts';
 export type { ReportedHandle } from '#core/contracts/attach-handle.ts';
-export type { Evidence } from '#core/contracts/job-document.ts';
+export type { Evidence } from '#core/contracts/jobs/job-document.ts';
 export type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 
 export const toolkit = { defineDriver, readPciFunctions, parsePciAddress, mdevUuid, z } as const;

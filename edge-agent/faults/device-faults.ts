@@ -16,9 +16,9 @@ import { present } from '#core/shapes/derive/present.ts';
 import { createFaultPlaces } from './fault-places.ts';
 import type { FaultRecords, KeptFault } from './fault-records.ts';
 import { type FaultRow, faultRows, findFault } from './fault-rows.ts';
-import type { KernelLog } from './kernel-log.ts';
-import { type KernelRecord, parseRecord } from './kernel-record.ts';
-import { createMessageReader } from './message-reader.ts';
+import type { KernelLog } from './kernel/kernel-log.ts';
+import { type KernelRecord, parseRecord } from './kernel/kernel-record.ts';
+import { createMessageReader } from './kernel/message-reader.ts';
 
 export interface DeviceFaults {
   /**

@@ -10,7 +10,7 @@ import {
 } from '#agent/sysfs/pci.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import type { DriverMessage } from './kernel-record.ts';
+import type { DriverMessage } from './kernel/kernel-record.ts';
 
 const devices = 'bus/pci/devices';
 

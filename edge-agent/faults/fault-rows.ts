@@ -7,7 +7,7 @@ import { nvidiaRows } from './catalogue/nvidia.ts';
 import { pcieRows } from './catalogue/pcie.ts';
 import { processorRows } from './catalogue/processors.ts';
 import type { FaultRow } from './catalogue/row.ts';
-import type { DriverMessage } from './kernel-record.ts';
+import type { DriverMessage } from './kernel/kernel-record.ts';
 
 export type { FaultRow } from './catalogue/row.ts';
 

@@ -9,7 +9,7 @@ import type { StateFiles } from '#agent/state/state-files.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { createDeviceFaults, type DeviceFaults } from './device-faults.ts';
 import { openFaultRecords } from './fault-records.ts';
-import { openKernelLog } from './kernel-log.ts';
+import { openKernelLog } from './kernel/kernel-log.ts';
 
 /** A read(2) that finds nothing costs microseconds. */
 const everyMs = 2_000;

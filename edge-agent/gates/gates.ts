@@ -20,7 +20,7 @@ import { killGroup, type StartChild, startChild } from '#agent/hardware/watched-
 import { type Log, reasonOf } from '#agent/log.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { cleanSecondsMax } from '#core/shapes/attach-handle.ts';
 import { endStrays } from './strays.ts';

@@ -3,7 +3,7 @@
 
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { HostFacts } from './host-facts.ts';
-import { describeUse, shown } from './uses.ts';
+import { describeUse, shown } from './uses/uses.ts';
 
 interface Question {
   readonly fn: PciFunction;

@@ -6,15 +6,15 @@ import { reasonOf } from '#agent/log.ts';
 import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { type Blocks, noteBlockUses, noteClaims, readBlocks } from './block-uses.ts';
-import { isDisplay, noteDisplayUses } from './display-uses.ts';
-import { noteDivisions } from './division-uses.ts';
 import { areUsersSeen, mayBeNode } from './kernel-drivers.ts';
-import { noteNetworkUses } from './network-uses.ts';
-import { ownersOfNode, readKernelNodes, readOpenNodes } from './open-nodes.ts';
 import { findParents } from './owner.ts';
 import type { Proc } from './proc.ts';
-import type { Note, Use } from './uses.ts';
+import { type Blocks, noteBlockUses, noteClaims, readBlocks } from './uses/block-uses.ts';
+import { isDisplay, noteDisplayUses } from './uses/display-uses.ts';
+import { noteDivisions } from './uses/division-uses.ts';
+import { noteNetworkUses } from './uses/network-uses.ts';
+import { ownersOfNode, readKernelNodes, readOpenNodes } from './uses/open-nodes.ts';
+import type { Note, Use } from './uses/uses.ts';
 
 export interface HostFacts {
   readonly uses: ReadonlyMap<string, readonly Use[]>;

@@ -6,7 +6,7 @@ import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { toProblem } from './host-facts.ts';
 import type { DefinedDomains } from './libvirt/domains.ts';
-import { describeUse } from './uses.ts';
+import { describeUse } from './uses/uses.ts';
 
 export interface ServerUse {
   /** What the server's definition names. */

@@ -6,7 +6,7 @@ import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
 import type { Gates } from '#agent/gates/gates.ts';
 import { isPreparedLater } from '#agent/state/checkpoint-state.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
-import type { CleanStep, Evidence } from '#core/contracts/job-document.ts';
+import type { CleanStep, Evidence } from '#core/contracts/jobs/job-document.ts';
 import { classOfHandle, describedHandle, findDevice } from './find-device.ts';
 import { isOther, notOurs, type PrepareContext } from './prepare-handle.ts';
 

@@ -5,7 +5,7 @@ import type { Driver } from '#agent/drivers/contract/driver.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
 import { askDriver } from '#agent/report/ask-driver.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
-import type { JobStep } from '#core/contracts/job-document.ts';
+import type { JobStep } from '#core/contracts/jobs/job-document.ts';
 import {
   listHandles,
   listOfferings,

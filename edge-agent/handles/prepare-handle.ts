@@ -4,7 +4,7 @@
 import type { Driver, Found, HandleWork, Prepared } from '#agent/drivers/contract/driver.ts';
 import type { Checkpoint } from '#agent/state/checkpoint.ts';
 import type { ClaimedMark } from '#agent/state/checkpoint-state.ts';
-import type { PrepareHandleStep } from '#core/contracts/job-document.ts';
+import type { PrepareHandleStep } from '#core/contracts/jobs/job-document.ts';
 import type { Attempt } from './failed-preparations.ts';
 import { type FindDeps, findDevice, StepFailed, StepRefused } from './find-device.ts';
 

@@ -1,7 +1,7 @@
 // Makes a region hold an image, or checks that it holds one.
 
 import type { Downloads } from '#agent/images/download.ts';
-import type { PrepareRegionStep } from '#core/contracts/job-document.ts';
+import type { PrepareRegionStep } from '#core/contracts/jobs/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { type FindDeps, findDevice, StepFailed, StepRefused } from './find-device.ts';
 

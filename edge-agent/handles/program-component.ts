@@ -6,7 +6,7 @@ import type { Activation, Components } from '#agent/drivers/contract/driver.ts';
 import type { Downloads } from '#agent/images/download.ts';
 import { reasonOf } from '#agent/log.ts';
 import type { ComponentRecord, ComponentRecords } from '#agent/state/component-records.ts';
-import type { ComponentStep, Evidence } from '#core/contracts/job-document.ts';
+import type { ComponentStep, Evidence } from '#core/contracts/jobs/job-document.ts';
 import { type FindDeps, findDevice, StepFailed, StepRefused } from './find-device.ts';
 import { JobStopped } from './prepare-region.ts';
 

@@ -27,8 +27,8 @@ import { createDeviceLocks } from '#agent/device-locks.ts';
 import { reasonOf } from '#agent/log.ts';
 import type { RediscoverRequests } from '#agent/report/rediscover-requests.ts';
 import type { JobOutcome } from '#agent/state/checkpoint-state.ts';
-import type { JobStep } from '#core/contracts/job-document.ts';
-import type { CardsMessage, WorkMessage } from '#core/contracts/work-message.ts';
+import type { JobStep } from '#core/contracts/jobs/job-document.ts';
+import type { CardsMessage, WorkMessage } from '#core/contracts/jobs/work-message.ts';
 import { JobStopped } from './prepare-region.ts';
 import { isDone, leavesNothing, runSteps, type StepsDeps } from './run-steps.ts';
 

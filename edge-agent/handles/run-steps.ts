@@ -11,7 +11,7 @@ import { reasonOf } from '#agent/log.ts';
 import type { Checkpoint, Intent } from '#agent/state/checkpoint.ts';
 import type { ClaimedMark, JobOutcome, StepResult } from '#agent/state/checkpoint-state.ts';
 import type { ComponentRecords } from '#agent/state/component-records.ts';
-import type { Evidence, JobStep, StepHandle } from '#core/contracts/job-document.ts';
+import type { Evidence, JobStep, StepHandle } from '#core/contracts/jobs/job-document.ts';
 import { cleanHandle } from './clean-handle.ts';
 import type { Attempt, FailedPreparations } from './failed-preparations.ts';
 import { areAbsent, type FindDeps, StepRefused } from './find-device.ts';

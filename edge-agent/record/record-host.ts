@@ -1,10 +1,10 @@
 // Reads a host for a record. It changes nothing, and reads no attribute that asks the hardware.
 
-import { readMounts, readSwaps } from '#agent/guards/block-uses.ts';
 import { readResets } from '#agent/guards/host-facts.ts';
-import { findUpper, readRoutes } from '#agent/guards/network-uses.ts';
 import { findOwner, findParents } from '#agent/guards/owner.ts';
 import type { Proc } from '#agent/guards/proc.ts';
+import { readMounts, readSwaps } from '#agent/guards/uses/block-uses.ts';
+import { findUpper, readRoutes } from '#agent/guards/uses/network-uses.ts';
 import { type PciFunction, readIfReadable, readPciFunctions } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { present } from '#core/shapes/derive/present.ts';

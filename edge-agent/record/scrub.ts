@@ -10,7 +10,7 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   [/(?<![0-9a-f:])(?:[0-9a-f]{0,4}:){4,7}[0-9a-f]{0,4}(?![0-9a-f:.])/gi, '<address>'],
   [/(?<![0-9a-f:])[0-9a-f]{1,4}(?::[0-9a-f]{1,4})*::[0-9a-f:]*/gi, '<address>'],
   [/(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])/g, '<address>'],
-  // Sentences of the guards (guards/uses.ts): mount points, names of file systems, volumes,
+  // Sentences of the guards (guards/uses/uses.ts): mount points, names of file systems, volumes,
   // processes and servers.
   [/(has a mounted file system: \S+ at )\S.*?(?=$|;|\. | \(|\.$)/g, '$1<path>'],
   [/(has a mounted file system: \S+ is part of \S+) .*?(?=$|\.$)/g, '$1 <name>'],

@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import type { Session } from '#agent/broker/mqtt.ts';
 import type { Clock } from '#agent/clock.ts';
 import type { Skew } from '#agent/cloud-clock.ts';
-import type { ToolReading } from '#agent/faults/tool-reading.ts';
+import type { ToolReading } from '#agent/faults/tools/tool-reading.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
 import type { Found } from '#agent/report/discover.ts';
 import { agentVersion } from '#agent/version.ts';

@@ -1,8 +1,8 @@
 // Settings for a host that has none: each accelerator, NVMe device and network card as a whole.
 
 import { aiChips } from '#agent/drivers/by-model/ai-chips.ts';
-import { isFpga } from '#agent/drivers/pci/ids.ts';
-import { modelName } from '#agent/drivers/pci/names.ts';
+import { isFpga } from '#agent/drivers/pci/naming/ids.ts';
+import { modelName } from '#agent/drivers/pci/naming/names.ts';
 import { qatFamilies } from '#agent/drivers/qat/families.ts';
 import type { HostRecord, RecordedFunction } from '#agent/record/host-record.ts';
 

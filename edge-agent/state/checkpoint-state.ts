@@ -7,7 +7,7 @@ import {
   jobFault,
   jobRemains,
   type StepHandle,
-} from '#core/contracts/job-document.ts';
+} from '#core/contracts/jobs/job-document.ts';
 import { attachType, handleInfo } from '#core/shapes/attach-handle.ts';
 
 /** The execution of a work message; AWS IoT numbers those of jobs. */

@@ -9,7 +9,7 @@ import {
 import { type Caller, isAdmin, mayActOnInstance } from '#core/domain/caller.ts';
 import { BindFailedForInstance, BindsUnresolved, NotReadyOnHost } from '#core/domain/errors.ts';
 import { novaAction, type Request } from '#functions/http/action.ts';
-import { toPage, uuidPage } from '#functions/http/query.ts';
+import { toPage, uuidPage } from '#functions/http/request/query.ts';
 import { listQuery } from './schema.ts';
 import { shownStates } from './shown-states.ts';
 import { viewArq } from './view.ts';

@@ -4,8 +4,8 @@ import type { BindTarget } from '#core/domain/arq/bind-plan.ts';
 import { InvalidInput, NotAcceptable } from '#core/domain/errors.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
-import { isAtLeast, type Microversion } from '#functions/http/microversion.ts';
-import { commaList, pageQuery } from '#functions/http/query.ts';
+import { isAtLeast, type Microversion } from '#functions/http/request/microversion.ts';
+import { commaList, pageQuery } from '#functions/http/request/query.ts';
 
 export const listQuery = z.strictObject({
   instance: z.guid().optional(),

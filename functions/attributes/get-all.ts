@@ -11,7 +11,7 @@ import { findDeployable } from '#core/operations/devices/find-by-id.ts';
 import type { Page } from '#core/store/table/index-pages.ts';
 import { action } from '#functions/http/action.ts';
 import { isOperator } from '#functions/http/policy.ts';
-import { tenantBudget, toPage, uuidPage } from '#functions/http/query.ts';
+import { tenantBudget, toPage, uuidPage } from '#functions/http/request/query.ts';
 import { listQuery } from './schema.ts';
 import { viewAttribute } from './view.ts';
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { keyLengthMax, valueLengthMax } from '#core/domain/device/attribute.ts';
 import { isIntegerText } from '#core/domain/integer-id.ts';
-import { pageQuery } from '#functions/http/query.ts';
+import { pageQuery } from '#functions/http/request/query.ts';
 
 /** Cyborg takes an integer; openstacksdk sends the uuid. */
 const deployableId = z.union(

@@ -1,7 +1,7 @@
 // Dependencies of the console's function: no table, no queue, and only sign-ins at Keystone.
 
 import { randomUUID } from 'node:crypto';
-import { createKeystone, type KeystoneClient } from '#core/clients/openstack/keystone.ts';
+import { createKeystone, type KeystoneClient } from '#core/clients/openstack/keystone/keystone.ts';
 import type { RequestDeps } from '#core/deps.ts';
 import { createLog } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';

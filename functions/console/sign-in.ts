@@ -1,5 +1,5 @@
 import { ServiceUnavailable } from '#core/clients/http.ts';
-import type { Credentials } from '#core/clients/openstack/keystone-credentials.ts';
+import type { Credentials } from '#core/clients/openstack/keystone/keystone-credentials.ts';
 import { type SignInBody, signInAnswer, signInBody } from '#core/contracts/api/openstack.ts';
 import { action } from '#functions/http/action.ts';
 import { HttpFault } from '#functions/http/faults.ts';

@@ -17,8 +17,8 @@ import { historyWriter } from '#core/store/history/history.ts';
 import { incidentMarker } from '#core/store/hosts/incident-marks.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
+import { decideChanges } from './batch/stream-changes.ts';
 import type { StreamHandler } from './changes.ts';
-import { decideChanges } from './stream-changes.ts';
 
 /**
  * The tables' streams → the history, marks of hosts and devices with incidents, and domain events

@@ -2,7 +2,7 @@ import type { Context, DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-la
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import { followUps } from '#core/domain/outbox/outbox.ts';
 import { relayChanges } from '#core/operations/outbox/relay-changes.ts';
-import { decideChanges } from './stream-changes.ts';
+import { decideChanges } from './batch/stream-changes.ts';
 
 export type StreamHandler = (
   event: DynamoDBStreamEvent,

@@ -1,12 +1,12 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { type HostJobMessageOf, hostJobMessage } from '#core/contracts/queue-messages.ts';
+import { type HostJobMessageOf, hostJobMessage } from '#core/contracts/queues/queue-messages.ts';
 import type { QueuedWorkKind } from '#core/domain/host-work/host-work.ts';
 import type { BindId } from '#core/domain/ids.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
 import { startProgram } from '#core/operations/program/start-program.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
-import { queueConsumer } from './queue-consumer.ts';
+import { queueConsumer } from './batch/queue-consumer.ts';
 
 type Start<Kind extends QueuedWorkKind> = (
   deps: ConsumerDeps,

@@ -2,11 +2,11 @@ import { IoTClient } from '@aws-sdk/client-iot';
 import { createCertificateAnswers } from '#core/clients/aws/certificate-answers.ts';
 import { createRegistry } from '#core/clients/aws/host-registry.ts';
 import { certificateMessage } from '#core/contracts/identity/renewal.ts';
-import { presenceEvent, ruleEnvelope } from '#core/contracts/queue-messages.ts';
+import { presenceEvent, ruleEnvelope } from '#core/contracts/queues/queue-messages.ts';
 import { recordPresence } from '#core/operations/hosts/record-presence.ts';
 import { type Renewal, renewCertificate } from '#core/operations/hosts/renew-certificate.ts';
-import { readEnvelopeHost, readPayload } from './payload.ts';
-import { queueConsumer } from './queue-consumer.ts';
+import { readEnvelopeHost, readPayload } from './batch/payload.ts';
+import { queueConsumer } from './batch/queue-consumer.ts';
 
 let renewal: Renewal | undefined;
 

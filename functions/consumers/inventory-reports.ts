@@ -1,9 +1,9 @@
-import { type RuleEnvelope, ruleEnvelope } from '#core/contracts/queue-messages.ts';
+import { type RuleEnvelope, ruleEnvelope } from '#core/contracts/queues/queue-messages.ts';
 import { acceptReport, receivedReport } from '#core/contracts/report/inventory-report.ts';
 import { type ReportHead, reportHead } from '#core/contracts/report/report-head.ts';
 import { receiveReport } from '#core/operations/inventory/receive-report.ts';
-import { readEnvelopeHost, readPayload } from './payload.ts';
-import { queueConsumer } from './queue-consumer.ts';
+import { readEnvelopeHost, readPayload } from './batch/payload.ts';
+import { queueConsumer } from './batch/queue-consumer.ts';
 
 /** A host's report → stored inventory. */
 export const makeConsumer = queueConsumer(

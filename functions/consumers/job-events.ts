@@ -1,11 +1,11 @@
-import { jobEvent } from '#core/contracts/job-document.ts';
-import { type RuleEnvelope, ruleEnvelope } from '#core/contracts/queue-messages.ts';
+import { jobEvent } from '#core/contracts/jobs/job-document.ts';
+import { type WorkEnd, workEnd } from '#core/contracts/jobs/work-message.ts';
+import { type RuleEnvelope, ruleEnvelope } from '#core/contracts/queues/queue-messages.ts';
 import { readHostname } from '#core/contracts/topics.ts';
-import { type WorkEnd, workEnd } from '#core/contracts/work-message.ts';
 import type { EndOfJob } from '#core/operations/work-ends/end-of-job.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
-import { readPayload } from './payload.ts';
-import { queueConsumer } from './queue-consumer.ts';
+import { readPayload } from './batch/payload.ts';
+import { queueConsumer } from './batch/queue-consumer.ts';
 
 /** A host's job has ended, or it has answered a work message → its host work continues. */
 export const makeConsumer = queueConsumer(

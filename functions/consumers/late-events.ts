@@ -1,10 +1,10 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { createEvents, type Events } from '#core/clients/aws/events.ts';
 import type { CyborgEvent } from '#core/contracts/events.ts';
-import { lateEventMessage } from '#core/contracts/queue-messages.ts';
+import { lateEventMessage } from '#core/contracts/queues/queue-messages.ts';
 import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
-import { Unreadable } from './payload.ts';
-import { type MakeConsumer, queueConsumer } from './queue-consumer.ts';
+import { Unreadable } from './batch/payload.ts';
+import { type MakeConsumer, queueConsumer } from './batch/queue-consumer.ts';
 
 const pauseSecondsMax = 900;
 

@@ -1,7 +1,7 @@
-import { novaEventMessage } from '#core/contracts/queue-messages.ts';
+import { novaEventMessage } from '#core/contracts/queues/queue-messages.ts';
 import { notifyNova } from '#core/operations/outbox/notify-nova.ts';
-import { lookAtServer } from '#core/operations/release/look-at-server.ts';
-import { queueConsumer } from './queue-consumer.ts';
+import { lookAtServer } from '#core/operations/release/reap/look-at-server.ts';
+import { queueConsumer } from './batch/queue-consumer.ts';
 
 /** A binding was resolved → notify Nova. A bind began → look at its server. */
 export const makeConsumer = queueConsumer(

@@ -1,9 +1,9 @@
-import { providerSyncMessage } from '#core/contracts/queue-messages.ts';
+import { providerSyncMessage } from '#core/contracts/queues/queue-messages.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { syncHost } from '#core/operations/placement/reconcile.ts';
 import { restoreTree } from '#core/operations/placement/restore-tree.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
-import { queueConsumer } from './queue-consumer.ts';
+import { queueConsumer } from './batch/queue-consumer.ts';
 
 /** A device changed, a host is due, or Placement may have lost its tree → sync Placement. */
 export const makeConsumer = queueConsumer(

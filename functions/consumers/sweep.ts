@@ -4,7 +4,7 @@ import { sweepHolds } from '#core/operations/devices/hold-devices.ts';
 import { measureFleet } from '#core/operations/fleet/measure-fleet.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { allHosts, lookAtTrees } from '#core/operations/placement/restore-tree.ts';
-import { reap } from '#core/operations/release/reap.ts';
+import { reap } from '#core/operations/release/reap/reap.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 
 let deps: ConsumerDeps | undefined;

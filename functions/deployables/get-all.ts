@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { deployablesAnswer } from '#core/contracts/api/deployables.ts';
 import { action } from '#functions/http/action.ts';
 import { isOperator } from '#functions/http/policy.ts';
-import { pageQuery, toPage, uuidPage } from '#functions/http/query.ts';
+import { pageQuery, toPage, uuidPage } from '#functions/http/request/query.ts';
 import { viewDeployable } from './view.ts';
 
 export const getAll = action(

@@ -4,8 +4,8 @@ import { findDeployable } from '#core/operations/devices/find-by-id.ts';
 import { programComponent } from '#core/operations/program/program-component.ts';
 import { programDeployable } from '#core/operations/program/program-deployable.ts';
 import { action } from '#functions/http/action.ts';
-import { oneProgram } from '#functions/http/one-program.ts';
 import { enforce } from '#functions/http/policy.ts';
+import { oneProgram } from '#functions/http/programs.ts';
 
 const rules = {
   '/bitstream': 'cyborg:deployable:program',

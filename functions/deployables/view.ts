@@ -6,7 +6,7 @@ import { deployableUuid } from '#core/domain/report/device-plan.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { type Link, selfLink } from '#functions/http/links.ts';
-import { viewPrograms } from '#functions/http/view-programs.ts';
+import { viewPrograms } from '#functions/http/programs.ts';
 
 /**
  * @param seesUsers who reads devices without the operators' role sees no ids of users

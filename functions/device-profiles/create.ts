@@ -6,7 +6,7 @@ import {
   type ProfileRequest,
 } from '#core/operations/profiles/create-device-profiles.ts';
 import { novaAction } from '#functions/http/action.ts';
-import { validate } from '#functions/http/body.ts';
+import { validate } from '#functions/http/request/body.ts';
 import { bySpecification } from './dialect.ts';
 import { createBody, documentedBody } from './schema.ts';
 import { viewDeviceProfile } from './view.ts';

@@ -2,7 +2,7 @@ import { profilesAnswer } from '#core/contracts/api/device-profiles.ts';
 import { isVisibleTo, seesAllProfiles } from '#core/domain/profile/profile-changes.ts';
 import { giveAlternative } from '#core/operations/profiles/give-alternative.ts';
 import { novaAction } from '#functions/http/action.ts';
-import { toPage, uuidPage } from '#functions/http/query.ts';
+import { toPage, uuidPage } from '#functions/http/request/query.ts';
 import { noneExist } from './dialect.ts';
 import { listQuery } from './schema.ts';
 import { viewDeviceProfile } from './view.ts';

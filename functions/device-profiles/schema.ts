@@ -5,7 +5,7 @@ import {
   profileNameMax,
   profileNamePattern,
 } from '#core/domain/profile/device-profile.ts';
-import { commaList, pageQuery } from '#functions/http/query.ts';
+import { commaList, pageQuery } from '#functions/http/request/query.ts';
 
 /** The specification sends one object, Cyborg's clients a list. */
 export const createBody = z.union([profileRequest, z.array(profileRequest).min(1)], {

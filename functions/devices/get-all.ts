@@ -3,7 +3,7 @@ import { devicesAnswer } from '#core/contracts/api/devices.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { action } from '#functions/http/action.ts';
 import { isOperator } from '#functions/http/policy.ts';
-import { pageQuery, tenantBudget, toPage, uuidPage } from '#functions/http/query.ts';
+import { pageQuery, tenantBudget, toPage, uuidPage } from '#functions/http/request/query.ts';
 import { viewDevice } from './view.ts';
 
 const listQuery = z.strictObject({

@@ -4,8 +4,8 @@ import { setDeviceStatus } from '#core/operations/devices/set-device-status.ts';
 import { programComponent } from '#core/operations/program/program-component.ts';
 import { componentName } from '#core/shapes/device.ts';
 import { action } from '#functions/http/action.ts';
-import { oneProgram } from '#functions/http/one-program.ts';
 import { enforce } from '#functions/http/policy.ts';
+import { oneProgram } from '#functions/http/programs.ts';
 
 /** The specification says `disabled`, deployed Cyborg shows `maintaining`. */
 const statuses: Readonly<Record<'enabled' | 'disabled' | 'maintaining', DeviceStatus>> = {

@@ -2,7 +2,7 @@ import { deviceAnswer } from '#core/contracts/api/devices.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { selfLink } from '#functions/http/links.ts';
-import { viewPrograms } from '#functions/http/view-programs.ts';
+import { viewPrograms } from '#functions/http/programs.ts';
 
 /** @param seesUsers who reads devices without the operators' role sees no ids of users */
 export function viewDevice(device: Device, base: string, seesUsers: boolean) {

@@ -6,7 +6,7 @@ import type { Deps, NovaDeps, RequestDeps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { PolicyRule } from '#core/domain/policy.ts';
 import type { LogFields } from '#core/log.ts';
-import type { Microversion } from './microversion.ts';
+import type { Microversion } from './request/microversion.ts';
 
 export interface Request<Query, Body, Own extends RequestDeps = Deps> {
   readonly deps: Own;

@@ -1,6 +1,6 @@
 // X-Auth-Token, and Nova's X-Service-Token, by the rules of keystonemiddleware.
 
-import { longTokenLength, tokenLengthMax } from '#core/clients/openstack/keystone.ts';
+import { longTokenLength, tokenLengthMax } from '#core/clients/openstack/keystone/keystone.ts';
 import type { RequestDeps } from '#core/deps.ts';
 import { isCallAllowed } from '#core/domain/access-rules.ts';
 import type { Caller } from '#core/domain/caller.ts';

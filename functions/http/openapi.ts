@@ -6,7 +6,7 @@ import { fault, serverFault, tokenFault } from '#core/contracts/api/shapes.ts';
 import { type Resource, type RouteRow, routes } from '#functions/routes.ts';
 import type { Action } from './action.ts';
 import { exampleBody } from './examples.ts';
-import { hasMicroversions, maximum, microversions, minimum } from './microversion.ts';
+import { hasMicroversions, maximum, microversions, minimum } from './request/microversion.ts';
 
 export type Actions = Readonly<Partial<Record<Resource, Readonly<Record<string, Action>>>>>;
 type Json = Readonly<Record<string, unknown>>;

@@ -24,20 +24,20 @@ import type { Log, LogFields } from '#core/log.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { ActionName, Resource } from '#functions/routes.ts';
 import type { Action } from './action.ts';
-import { readBody, validate } from './body.ts';
 import { type CallRecorder, createCallRecorder } from './call-records.ts';
 import { faultBody, HttpFault, toFault, tokenFaultBody } from './faults.ts';
 import { authenticate, unauthorized, userTokenOf } from './keystone.ts';
 import { baseUrl } from './links.ts';
-import { apiPath, matchPath, type RouteMatch } from './match-path.ts';
+import { enforceOne } from './policy.ts';
+import { readBody, validate } from './request/body.ts';
+import { apiPath, matchPath, type RouteMatch } from './request/match-path.ts';
 import {
   hasMicroversions,
   type Microversion,
   microversionHeaders,
   rangeHeaders,
   requestedMicroversion,
-} from './microversion.ts';
-import { enforceOne } from './policy.ts';
+} from './request/microversion.ts';
 
 export type HttpEvent = APIGatewayProxyEventV2;
 type HttpResult = APIGatewayProxyStructuredResultV2;

@@ -2,9 +2,9 @@
 
 import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { Filter, FilterForm } from '#core/contracts/api/list-routes.ts';
-import { type ListName, type ListRow, lists } from '#core/contracts/api/lists.ts';
-import { rowShapes } from '#core/contracts/api/rows.ts';
+import type { Filter, FilterForm } from '#core/contracts/api/lists/list-routes.ts';
+import { type ListName, type ListRow, lists } from '#core/contracts/api/lists/lists.ts';
+import { rowShapes } from '#core/contracts/api/lists/rows.ts';
 import { collection } from '#core/contracts/api/shapes.ts';
 import { firmwareBaseline } from '#core/shapes/device.ts';
 import { type Action, action, type Request } from '#functions/http/action.ts';

@@ -2,7 +2,7 @@
 // after it.
 
 import * as z from 'zod';
-import { pageMax } from '#core/contracts/api/list-routes.ts';
+import { pageMax } from '#core/contracts/api/lists/list-routes.ts';
 
 const pageDefault = 100;
 

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { reapAnswer } from '#core/contracts/api/operator.ts';
+import { reapAnswer } from '#core/contracts/api/operator/incidents.ts';
 import type { WaitingInstance } from '#core/domain/arq/reaper.ts';
-import { reapWaiting, waitingInstances } from '#core/operations/release/reap-waiting.ts';
+import { reapWaiting, waitingInstances } from '#core/operations/release/reap/reap-waiting.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { action, type Request } from '#functions/http/action.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { reconcileAnswer } from '#core/contracts/api/operator.ts';
+import { reconcileAnswer } from '#core/contracts/api/operator/incidents.ts';
 import { action, type Request } from '#functions/http/action.ts';
 import { compareInTime } from './compare-in-time.ts';
 import { hostname } from './page.ts';

@@ -1,9 +1,6 @@
-import {
-  assignmentAnswer,
-  hostAnswer,
-  hostDetailAnswer,
-  incidentAnswer,
-} from '#core/contracts/api/operator.ts';
+import { hostAnswer, hostDetailAnswer } from '#core/contracts/api/operator/hosts.ts';
+import { incidentAnswer } from '#core/contracts/api/operator/incidents.ts';
+import { assignmentAnswer } from '#core/contracts/api/operator/use.ts';
 import type { Arq, ArqBinding, ShownState } from '#core/domain/arq/arq.ts';
 import { allNotOffered, type DeploymentTypes } from '#core/domain/arq/attach-types.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
@@ -11,8 +8,8 @@ import type { HostCapacity, Obstacle } from '#core/domain/capacity/capacity.ts';
 import { type Device, operatorStatus } from '#core/domain/device/device.ts';
 import { hasLostUnit } from '#core/domain/device/device-attachments.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
+import { activeGrants } from '#core/domain/device/firmware/program-grants.ts';
 import { type HandleState, handleStateOf } from '#core/domain/device/handle-state.ts';
-import { activeGrants } from '#core/domain/device/program-grants.ts';
 import type { Incident } from '#core/domain/history/incidents.ts';
 import { runbooks } from '#core/domain/history/runbooks.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';

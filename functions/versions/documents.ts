@@ -2,7 +2,7 @@
 // keystoneauth looks for a list `versions` first; a `version` that is not an object would break
 // it.
 
-import { maximum, minimum } from '#functions/http/microversion.ts';
+import { maximum, minimum } from '#functions/http/request/microversion.ts';
 
 const description =
   'Cyborg is an OpenStack project that aims to provide a general purpose management framework for ' +

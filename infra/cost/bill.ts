@@ -2,7 +2,7 @@
 // assumptions, listed in `taken`: durations of functions, cold starts, sizes of images.
 
 import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
-import { queues } from '#core/contracts/queues.ts';
+import { queues } from '#core/contracts/queues/queues.ts';
 import { heartbeatSeconds } from '#core/contracts/report/inventory-report.ts';
 import { hoursOfComparison, looksAtOnce, sharesOf } from '#core/domain/placement/tree-looks.ts';
 import { announcedWithinSeconds } from '#infra/stack/stream-filters.ts';

@@ -9,8 +9,8 @@ import {
 import { CfnPolicy, CfnThingType, CfnTopicRule } from 'aws-cdk-lib/aws-iot';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { queueName } from '#core/contracts/queues.ts';
-import { type RuleRow, ruleStatement, rules } from '#core/contracts/rules.ts';
+import { queueName } from '#core/contracts/queues/queues.ts';
+import { type RuleRow, ruleStatement, rules } from '#core/contracts/queues/rules.ts';
 import {
   certificateRequestTopic,
   certificateTopic,
@@ -33,7 +33,7 @@ function policyVariable(name: string): string {
   return `\${${name}}`;
 }
 
-/** IoT resources for hosts: the rules of core/contracts/rules.ts, and the hosts' policy. */
+/** IoT resources for hosts: the rules of core/contracts/queues/rules.ts, and the hosts' policy. */
 export class HostConnections extends Construct {
   /** The policy of each host's certificate. */
   readonly policyName: string;

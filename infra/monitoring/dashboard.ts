@@ -13,8 +13,8 @@ import {
   TextWidget,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { Construct } from 'constructs';
-import { queues, streamConsumers } from '#core/contracts/queues.ts';
-import { ruleStatement, rules } from '#core/contracts/rules.ts';
+import { queues, streamConsumers } from '#core/contracts/queues/queues.ts';
+import { ruleStatement, rules } from '#core/contracts/queues/rules.ts';
 import { routes } from '#functions/routes.ts';
 import {
   apiMetric,

@@ -10,7 +10,7 @@ import {
   metricService,
   metrics,
 } from '#core/contracts/metrics.ts';
-import { queues, streamConsumers } from '#core/contracts/queues.ts';
+import { queues, streamConsumers } from '#core/contracts/queues/queues.ts';
 import { type TableName, tableName } from '#core/store/table/tables.ts';
 import type { FunctionName } from '#infra/access.ts';
 

@@ -1,7 +1,7 @@
 // Quotas of the account that settings ask more of than AWS gives. Their codes are AWS's.
 
 import { CheckFailed } from '#core/command-line/checks.ts';
-import { queues } from '#core/contracts/queues.ts';
+import { queues } from '#core/contracts/queues/queues.ts';
 import { mostOf } from '#infra/settings/provisioned.ts';
 import type { DeploymentSettings } from '#infra/settings/settings.ts';
 import type { Check } from './check.ts';

@@ -4,7 +4,7 @@
 // https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
 
 import * as z from 'zod';
-import { queues } from '#core/contracts/queues.ts';
+import { queues } from '#core/contracts/queues/queues.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { access, type FunctionName, shifted } from '#infra/access.ts';
 import type {

@@ -16,7 +16,7 @@ import {
   type QueueRow,
   queues as queueRows,
   type StreamConsumerName,
-} from '#core/contracts/queues.ts';
+} from '#core/contracts/queues/queues.ts';
 import { queueUrlVariable } from '#core/settings.ts';
 import { tables as tableRows } from '#core/store/table/tables.ts';
 import type { FunctionName } from '#infra/access.ts';

@@ -7,7 +7,7 @@ import type { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import type { Construct } from 'constructs';
 import { eventBusName } from '#core/contracts/events.ts';
-import type { QueueName, StreamConsumerName } from '#core/contracts/queues.ts';
+import type { QueueName, StreamConsumerName } from '#core/contracts/queues/queues.ts';
 import { certificateTopic, workTopic } from '#core/contracts/topics.ts';
 import { deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
 import type { TableName } from '#core/store/table/tables.ts';

@@ -1,14 +1,19 @@
 import { Duration } from 'aws-cdk-lib';
 import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import type { Construct } from 'constructs';
-import { deadLetterQueueName, type QueueName, queueName, queues } from '#core/contracts/queues.ts';
+import {
+  deadLetterQueueName,
+  type QueueName,
+  queueName,
+  queues,
+} from '#core/contracts/queues/queues.ts';
 import { constructId } from '#infra/construct-id.ts';
 import { acknowledge } from '#infra/nag.ts';
 import type { DeploymentSettings } from '#infra/settings/settings.ts';
 
 export type Queues = Readonly<Record<QueueName, Queue>>;
 
-/** The queues of core/contracts/queues.ts, each with a dead-letter queue. */
+/** The queues of core/contracts/queues/queues.ts, each with a dead-letter queue. */
 export function createQueues(scope: Construct, { stage }: DeploymentSettings): Queues {
   return Object.fromEntries(
     queues.map((row) => {

@@ -1,11 +1,11 @@
-// A fake IoT rules engine: sends a host's message, in the envelope of core/contracts/rules.ts, to
-// the queue that the rule names.
+// A fake IoT rules engine: sends a host's message, in the envelope of
+// core/contracts/queues/rules.ts, to the queue that the rule names.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
-import type { RuleEnvelope } from '#core/contracts/queue-messages.ts';
-import type { QueueName } from '#core/contracts/queues.ts';
-import { type RuleRow, rules } from '#core/contracts/rules.ts';
+import type { RuleEnvelope } from '#core/contracts/queues/queue-messages.ts';
+import type { QueueName } from '#core/contracts/queues/queues.ts';
+import { type RuleRow, rules } from '#core/contracts/queues/rules.ts';
 import { ruleName } from '#core/contracts/topics.ts';
 import { type Log, silentLog } from '#core/log.ts';
 

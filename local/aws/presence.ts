@@ -4,7 +4,7 @@
 // https://docs.aws.amazon.com/iot/latest/developerguide/life-cycle-events.html
 
 import type { Socket } from 'node:net';
-import type { PresenceEvent } from '#core/contracts/queue-messages.ts';
+import type { PresenceEvent } from '#core/contracts/queues/queue-messages.ts';
 import type { Log } from '#core/log.ts';
 
 /** AWS's reasons that can occur here. */

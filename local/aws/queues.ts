@@ -18,7 +18,7 @@ import {
   queues,
   type StreamConsumerName,
   streamConsumers,
-} from '#core/contracts/queues.ts';
+} from '#core/contracts/queues/queues.ts';
 import { type HttpEngine, type ListenOptions, serve } from '#local/ports.ts';
 import type { Action } from './queues/action.ts';
 import { Arrivals } from './queues/arrivals.ts';

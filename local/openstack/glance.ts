@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import type { TokenIdentity } from '#core/clients/openstack/keystone.ts';
+import type { TokenIdentity } from '#core/clients/openstack/keystone/keystone.ts';
 import type { ListenOptions } from '#local/ports.ts';
 import { discoveryAnswer, imageDiscovery } from './discovery.ts';
 import {

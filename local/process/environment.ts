@@ -1,7 +1,7 @@
 // The environment of every local process: the addresses of the engines and the settings of the
 // stage, in AWS's own variables, so that the unmodified SDK finds the engines, LocalStack or AWS.
 
-import { deadLetterQueueName, queueName, queues } from '#core/contracts/queues.ts';
+import { deadLetterQueueName, queueName, queues } from '#core/contracts/queues/queues.ts';
 import { consumerNames, deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
 import { serviceCredentials } from '#local/openstack/keystone/keystone.ts';
 

@@ -38,7 +38,7 @@ async function setUp({ stage, replaced }: Layout): Promise<Running> {
     [
       import('@aws-sdk/client-dynamodb'),
       import('@aws-sdk/client-sqs'),
-      import('#local/aws/dynamodb.ts'),
+      import('#local/aws/dynamodb/dynamodb.ts'),
       import('#local/aws/queues.ts'),
     ],
   );

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { thingName } from '#core/contracts/topics.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { openCertificates } from '#local/aws/certificates.ts';
-import { startDynamoDb } from '#local/aws/dynamodb-engine.ts';
+import { startDynamoDb } from '#local/aws/dynamodb/dynamodb-engine.ts';
 import { bundleProcesses } from './bundle.ts';
 import { environmentOf, host, type Layout, type PortName, portVariable, urlOf } from './layout.ts';
 import { certificateDirectory, engineFile, type PartName, partNames, setupName } from './parts.ts';

@@ -3,7 +3,7 @@
 
 import { givenPassword, rotatedPassword } from '#core/clients/aws/password.ts';
 import { readSecret } from '#core/clients/aws/secrets.ts';
-import { createKeystone } from '#core/clients/openstack/keystone.ts';
+import { createKeystone } from '#core/clients/openstack/keystone/keystone.ts';
 import { silentLog } from '#core/log.ts';
 import type { CheckContext } from './check.ts';
 

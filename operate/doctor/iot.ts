@@ -8,7 +8,7 @@ import {
 } from '@aws-sdk/client-iot';
 import { createRegistry } from '#core/clients/aws/host-registry.ts';
 import { CheckFailed } from '#core/command-line/checks.ts';
-import { type RuleRow, ruleStatement, rules } from '#core/contracts/rules.ts';
+import { type RuleRow, ruleStatement, rules } from '#core/contracts/queues/rules.ts';
 import { computeNodeName } from '#core/contracts/topics.ts';
 import type { Check } from './check.ts';
 

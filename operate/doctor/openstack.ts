@@ -3,13 +3,13 @@
 import { givenPassword } from '#core/clients/aws/password.ts';
 import { readSecret, type SecretStage } from '#core/clients/aws/secrets.ts';
 import { RequestRefused } from '#core/clients/http.ts';
-import { createKeystone, ownIdentity } from '#core/clients/openstack/keystone.ts';
-import { LoginRefused } from '#core/clients/openstack/own-token.ts';
+import { createKeystone, ownIdentity } from '#core/clients/openstack/keystone/keystone.ts';
+import { LoginRefused } from '#core/clients/openstack/keystone/own-token.ts';
 import { CheckFailed, Undetermined } from '#core/command-line/checks.ts';
 import { refuseSeveralRegions } from '#core/command-line/region-check.ts';
 import { hasRole } from '#core/domain/roles.ts';
 import { silentLog } from '#core/log.ts';
-import { checkVisibility } from '#core/operations/release/visibility.ts';
+import { checkVisibility } from '#core/operations/release/reap/visibility.ts';
 import { endpointFault } from '#operate/ops/keystone/endpoint-form.ts';
 import { listedEndpoint } from './catalog.ts';
 import type { Check, CheckContext } from './check.ts';

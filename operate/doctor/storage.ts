@@ -4,7 +4,7 @@ import { DescribeContinuousBackupsCommand, DescribeTableCommand } from '@aws-sdk
 import { GetObjectCommand } from '@aws-sdk/client-s3';
 import { GetQueueAttributesCommand, GetQueueUrlCommand } from '@aws-sdk/client-sqs';
 import { CheckFailed, Undetermined } from '#core/command-line/checks.ts';
-import { deadLetterQueueName, queueName, queues } from '#core/contracts/queues.ts';
+import { deadLetterQueueName, queueName, queues } from '#core/contracts/queues/queues.ts';
 import { tableName, tables } from '#core/store/table/tables.ts';
 import type { Check, CheckContext } from './check.ts';
 

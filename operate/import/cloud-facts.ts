@@ -4,7 +4,7 @@ import type { Provider } from '#core/clients/openstack/placement.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InstanceUuid } from '#core/domain/ids.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
-import { checkVisibility } from '#core/operations/release/visibility.ts';
+import { checkVisibility } from '#core/operations/release/reap/visibility.ts';
 import type { CyborgTables } from './cyborg-tables.ts';
 import type { CloudFacts, ProviderFacts, ServerFacts } from './plan.ts';
 

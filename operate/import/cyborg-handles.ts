@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { validInfo } from '#core/contracts/attach-handle.ts';
 import { pciAddress } from '#core/shapes/derive/fields.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
-import { attachTypes } from '#core/shapes/words.ts';
+import { attachTypes } from '#core/shapes/vocabulary/words.ts';
 import type { CyborgHandle } from './cyborg-tables.ts';
 
 const texts = z.record(z.string(), z.string());

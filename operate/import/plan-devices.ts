@@ -7,7 +7,7 @@ import type { Deployable, Device, DeviceStatus } from '#core/domain/device/devic
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { deviceTypes } from '#core/shapes/words.ts';
+import { deviceTypes } from '#core/shapes/vocabulary/words.ts';
 import { parseAddress } from './cyborg-handles.ts';
 import type { CyborgDeployable, CyborgDevice, CyborgTables } from './cyborg-tables.ts';
 import { describeUnclean } from './device-states.ts';

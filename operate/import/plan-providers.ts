@@ -8,7 +8,11 @@ import { isStackTrait } from '#core/domain/placement/stack-mark.ts';
 import { deployableUuid, handleUuid } from '#core/domain/report/device-plan.ts';
 import { pciFunction } from '#core/shapes/attach-handle.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { isOfferedClass, isOfferedTrait, ownerTrait } from '#core/shapes/placement-names.ts';
+import {
+  isOfferedClass,
+  isOfferedTrait,
+  ownerTrait,
+} from '#core/shapes/vocabulary/placement-names.ts';
 import { parseHandle, type ReadHandle } from './cyborg-handles.ts';
 import type { CyborgDeployable, CyborgTables } from './cyborg-tables.ts';
 import type { CloudFacts } from './plan.ts';

@@ -2,7 +2,7 @@
 
 import * as z from 'zod';
 import { type Http, type HttpAnswer, type Method, readBody } from '#core/clients/http.ts';
-import { pageMax } from '#core/contracts/api/list-routes.ts';
+import { pageMax } from '#core/contracts/api/lists/list-routes.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { CommandFailed, exitCodes } from './verb.ts';

@@ -9,18 +9,18 @@ import { createFetch, type Trust } from '#operate/any-port-fetch.ts';
 import type { Input } from '#operate/command.ts';
 import { loadEnvironment } from '#operate/environment.ts';
 import { createApi } from './api.ts';
-import { complete } from './completion.ts';
-import { completeWord } from './completion-scripts.ts';
-import { formatOf, printedLines } from './formats.ts';
-import { makeHelp } from './help.ts';
-import { type Parsed, parse } from './parse.ts';
+import { complete } from './arguments/completion.ts';
+import { completeWord } from './arguments/completion-scripts.ts';
+import { makeHelp } from './arguments/help.ts';
+import { type Parsed, parse } from './arguments/parse.ts';
+import { formatOf, printedLines } from './output/formats.ts';
+import { openTerminal, type Terminal } from './output/terminal.ts';
 import { type ReadFile, readCloud, readFileIfPresent } from './sign-in/cloud-files.ts';
 import { type Credentials, readCredentials } from './sign-in/credentials.ts';
 import { withProjectIds } from './sign-in/find-project.ts';
 import { createKeystone } from './sign-in/keystone.ts';
 import { logIn, signIn } from './sign-in/sign-in.ts';
 import { connectionOptions, table } from './table.ts';
-import { openTerminal, type Terminal } from './terminal.ts';
 import { type ApiVerb, CommandFailed, exitCodes, type Shown, wrongUsage } from './verb.ts';
 
 /** A list of 1,000 rows takes longer than what a Lambda function waits for. */

@@ -1,12 +1,11 @@
 // The table of verbs, in the order of the help, and the options that many verbs have.
 
-import { completionScripts, type Shell } from './completion-scripts.ts';
-import { formats } from './formats.ts';
-import { flag, optionOf, repeated } from './options.ts';
+import { completionScripts, type Shell } from './arguments/completion-scripts.ts';
+import { flag, optionOf, repeated } from './arguments/options.ts';
+import { formats } from './output/formats.ts';
 import type { LocalVerb, Options, Verb } from './verb.ts';
 import { capacityVerb } from './verbs/capacity.ts';
 import { deviceVerbs } from './verbs/devices.ts';
-import { explainVerb } from './verbs/explain.ts';
 import { firmwareVerbs } from './verbs/firmware/program.ts';
 import { rollVerb } from './verbs/firmware/roll-verb.ts';
 import { metricsVerb } from './verbs/fleet/metrics.ts';
@@ -14,12 +13,13 @@ import { reportVerb } from './verbs/fleet/report.ts';
 import { holdVerbs } from './verbs/holds.ts';
 import { hostVerbs, maintenanceVerbs } from './verbs/hosts.ts';
 import { keystoneVerbs } from './verbs/keystone.ts';
-import { listVerbs } from './verbs/lists.ts';
+import { explainVerb } from './verbs/lists/explain.ts';
+import { listVerbs } from './verbs/lists/lists.ts';
+import { topVerb } from './verbs/lists/top.ts';
 import { profileVerbs } from './verbs/profiles.ts';
 import { quotaVerbs } from './verbs/quotas.ts';
 import { reapVerb } from './verbs/reap.ts';
 import { stackVerbs } from './verbs/stack.ts';
-import { topVerb } from './verbs/top.ts';
 
 const completion: LocalVerb = {
   path: ['completion'],

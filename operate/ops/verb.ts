@@ -4,8 +4,8 @@
 import type { Column } from '#core/command-line/columns.ts';
 import type { Input, StackCommand } from '#operate/command.ts';
 import type { Api } from './api.ts';
+import type { Picture } from './output/terminal.ts';
 import type { Keystone } from './sign-in/keystone.ts';
-import type { Picture } from './terminal.ts';
 
 export interface Option {
   readonly type: 'string' | 'boolean';

@@ -2,8 +2,12 @@
 
 import { backoffMs } from '#agent/backoff.ts';
 import { retrySeconds } from '#core/clients/aws/iot-jobs.ts';
-import { type QueueName, type QueueRow, queues as queueRows } from '#core/contracts/queues.ts';
-import { answerWithinSeconds } from '#core/contracts/work-message.ts';
+import { answerWithinSeconds } from '#core/contracts/jobs/work-message.ts';
+import {
+  type QueueName,
+  type QueueRow,
+  queues as queueRows,
+} from '#core/contracts/queues/queues.ts';
 import { bindDeadlineSeconds, sweepSeconds, workDueMs } from '#core/domain/host-work/deadlines.ts';
 import { hostWork } from '#core/domain/host-work/host-work.ts';
 import { handlesMax, lookSeconds, sharedSeconds } from '#core/operations/bind/share-job.ts';

@@ -1,6 +1,6 @@
 // What a simulated cloud is asked for, and what becomes of it.
 
-import type { QueueName } from '#core/contracts/queues.ts';
+import type { QueueName } from '#core/contracts/queues/queues.ts';
 import type { Quotas } from './limits.ts';
 
 export interface Load {

@@ -1,4 +1,4 @@
-import type { QueueRow } from '#core/contracts/queues.ts';
+import type { QueueRow } from '#core/contracts/queues/queues.ts';
 import type { Timeline } from './timeline.ts';
 
 export interface Work<Message> {

@@ -17,6 +17,7 @@ import type { Strip } from '#simulation/guards.ts';
 import type { Random } from '#simulation/random.ts';
 import type { Process, Timeline } from '#simulation/timeline.ts';
 import type { Violate } from '#simulation/violation.ts';
+import type { SimulatedIot } from './aws/iot.ts';
 import { diskFiles } from './disk-files.ts';
 import {
   boardAddress,
@@ -36,7 +37,6 @@ import {
   type Hardware,
   nicAddress,
 } from './hardware.ts';
-import type { SimulatedIot } from './iot.ts';
 import { type Image, sha256Of } from './openstack/openstack.ts';
 
 export interface Host {

@@ -4,7 +4,7 @@
 import { thingName } from '#core/contracts/topics.ts';
 import { renewCertificate } from '#core/operations/hosts/renew-certificate.ts';
 import type { Act } from '#simulation/world/acts.ts';
-import { createSimulatedRegistry, type SimulatedRegistry } from '#simulation/world/registry.ts';
+import { createSimulatedRegistry, type SimulatedRegistry } from '#simulation/world/aws/registry.ts';
 import type { World } from '#simulation/world/world.ts';
 
 const minuteMs = 60_000;

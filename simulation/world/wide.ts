@@ -32,9 +32,9 @@ import {
   programRegion,
   resetDevices,
 } from './acts.ts';
+import { createStreams, type SimulatedStreams, type StreamParts } from './aws/streams.ts';
 import { endHold, hold } from './rules/holds.ts';
 import { stage } from './stage.ts';
-import { createStreams, type SimulatedStreams, type StreamParts } from './streams.ts';
 import type { World } from './world.ts';
 
 const minuteMs = 60_000;

@@ -12,9 +12,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type WorkEnd, workEnd } from '#core/contracts/jobs/work-message.ts';
 import { type InventoryReport, inventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
-import { type WorkEnd, workEnd } from '#core/contracts/work-message.ts';
 import { startBroker } from '#local/aws/broker.ts';
 import { type Certificates, openCertificates } from '#local/aws/certificates.ts';
 import { aGbs, sha256Of } from '#test/support/hosts/gbs.ts';

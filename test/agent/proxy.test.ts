@@ -10,7 +10,7 @@ import { openTunnel } from '#agent/broker/tunnel.ts';
 import { createDownloads } from '#agent/images/download.ts';
 import { startBroker } from '#local/aws/broker.ts';
 import { type CertificateFiles, openCertificates } from '#local/aws/certificates.ts';
-import { type ConnectProxy, startConnectProxy } from '#test/support/aws/connect-proxy.ts';
+import { type ConnectProxy, startConnectProxy } from '#test/support/aws/proxies/connect-proxy.ts';
 import { silentLog } from '#test/support/hosts/agent.ts';
 import { sha256Of } from '#test/support/hosts/gbs.ts';
 import { serveHttp } from '#test/support/http-server.ts';

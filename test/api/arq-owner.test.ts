@@ -7,7 +7,7 @@ import { refuseDeleteForOtherProject } from '#core/operations/service-token.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { withClients } from '#test/support/deps.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
-import { everythingStored } from '#test/support/tables.ts';
+import { everythingStored } from '#test/support/stored/tables.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { type Answer, startWorld } from '#test/support/world.ts';

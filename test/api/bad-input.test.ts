@@ -3,8 +3,8 @@
 import { beforeAll, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { refused, sentenceOf } from '#test/support/refusals.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
+import { refused, sentenceOf } from '#test/support/stored/refusals.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { type Ask, startWorld } from '#test/support/world.ts';
 

@@ -141,7 +141,7 @@ describe('a refused change', () => {
     const { resourceHandler } = await import('#functions/http/resource-handler.ts');
     const row = changing.find((each) => each.method === method && each.path === path);
     const { actions } = await import(`#functions/${row?.resource}/handler.ts`);
-    const { eventOf } = await import('#test/support/aws/http-event.ts');
+    const { eventOf } = await import('#test/support/aws/lambda/http-event.ts');
     const handler = resourceHandler(row?.resource as never, actions, () => world.deps);
     const concrete = path.replaceAll('{id}', none);
     const headers = { 'x-auth-token': 'reader-token', 'openstack-api-version': 'accelerator 2.3' };
@@ -191,7 +191,7 @@ describe("Nova's call that fails", () => {
   it('leaves a record of its instance: a bind while Nova cannot be asked', async () => {
     const { resourceHandler } = await import('#functions/http/resource-handler.ts');
     const { actions } = await import('#functions/accelerator-requests/handler.ts');
-    const { eventOf } = await import('#test/support/aws/http-event.ts');
+    const { eventOf } = await import('#test/support/aws/lambda/http-event.ts');
     const away = new ServiceUnavailable('Nova', 'http://nova', 'it is away', true);
     const nova = { ...world.deps.clients.nova, server: () => Promise.reject(away) };
     const deps = { ...world.deps, clients: { ...world.deps.clients, nova } };
@@ -242,7 +242,7 @@ describe('no record is left by', () => {
 it('the answer is the same while the record cannot be stored, and the log has the record', async () => {
   const { resourceHandler } = await import('#functions/http/resource-handler.ts');
   const { actions } = await import('#functions/operator/handler.ts');
-  const { eventOf } = await import('#test/support/aws/http-event.ts');
+  const { eventOf } = await import('#test/support/aws/lambda/http-event.ts');
   const errors: unknown[] = [];
   const log = { ...world.deps.log, error: (...line: unknown[]) => void errors.push(line) };
   const callHistory = { add: () => Promise.reject(new Error('The table is away.')) };

@@ -12,7 +12,7 @@ import { type HttpHandler, resourceHandler } from '#functions/http/resource-hand
 import type { Answer } from '#local/openstack/http-service.ts';
 import { applicationCredentials, password } from '#local/openstack/keystone/catalog.ts';
 import { type FakeKeystone, startKeystone } from '#local/openstack/keystone/keystone.ts';
-import { eventOf } from '#test/support/aws/http-event.ts';
+import { eventOf } from '#test/support/aws/lambda/http-event.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 import { aService, passOn, type ServiceDouble } from '#test/unit/core/clients/service-double.ts';

@@ -13,8 +13,8 @@ import { anImage } from '#test/contract/image.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { findVariables, type Tokens } from '#test/contract/variables.ts';
 import { iotAt, serveJobs } from '#test/support/http-server.ts';
-import { refused } from '#test/support/refusals.ts';
 import { aDevice, aGpu, aHandle, aReport } from '#test/support/reports.ts';
+import { refused } from '#test/support/stored/refusals.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { type Answer, type Ask, startWorld } from '#test/support/world.ts';
 

@@ -1,7 +1,7 @@
 // The routes of device profiles speak two dialects; the form of a request says which.
 
 import { beforeAll, describe, expect, it } from 'vitest';
-import { refused, sentenceOf } from '#test/support/refusals.ts';
+import { refused, sentenceOf } from '#test/support/stored/refusals.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { type Ask, startWorld } from '#test/support/world.ts';
 

@@ -9,7 +9,7 @@ import {
 } from '#core/domain/ids.ts';
 import { deployableRow, deviceRow } from '#core/store/rows/inventory-rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
-import { tenantBudget, uuidPage } from '#functions/http/query.ts';
+import { tenantBudget, uuidPage } from '#functions/http/request/query.ts';
 import { putInventory } from '#test/support/aws/put-inventory.ts';
 import { aDeployable, aStoredDevice } from '#test/support/builders.ts';
 import { perFile } from '#test/support/vitest/shared.ts';

@@ -3,8 +3,8 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { operatorsApi } from '#test/api/operators-api.ts';
-import { sentenceOf } from '#test/support/refusals.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
+import { sentenceOf } from '#test/support/stored/refusals.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 

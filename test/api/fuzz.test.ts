@@ -3,8 +3,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { routes } from '#functions/routes.ts';
-import { sentenceOf } from '#test/support/refusals.ts';
-import { everythingStored } from '#test/support/tables.ts';
+import { sentenceOf } from '#test/support/stored/refusals.ts';
+import { everythingStored } from '#test/support/stored/tables.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { type Answer, startWorld } from '#test/support/world.ts';
 

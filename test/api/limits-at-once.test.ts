@@ -3,14 +3,14 @@
 import { UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { holdsMax } from '#core/domain/device/device-holds.ts';
-import { baselinesMax } from '#core/domain/device/firmware-baselines.ts';
-import { grantsMax } from '#core/domain/device/program-grants.ts';
+import { baselinesMax } from '#core/domain/device/firmware/firmware-baselines.ts';
+import { grantsMax } from '#core/domain/device/firmware/program-grants.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { createProject, operatorsApi } from '#test/api/operators-api.ts';
-import { sentenceOf } from '#test/support/refusals.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
+import { sentenceOf } from '#test/support/stored/refusals.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { type Answer, stage, startWorld } from '#test/support/world.ts';
 

@@ -2,7 +2,7 @@
 
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { HistoryKind } from '#core/domain/history/history.ts';
-import { historyKinds } from '#core/shapes/history-kinds.ts';
+import { historyKinds } from '#core/shapes/vocabulary/history-kinds.ts';
 import { counts, resetCounts } from '#test/support/aws/aws-counter.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';

@@ -3,8 +3,8 @@
 import { beforeAll, expect, it } from 'vitest';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { createProject, operatorsApi } from '#test/api/operators-api.ts';
-import { sentenceOf } from '#test/support/refusals.ts';
 import { aDevice, aHandle, applySettled, aReport } from '#test/support/reports.ts';
+import { sentenceOf } from '#test/support/stored/refusals.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 

@@ -1,7 +1,7 @@
 // Rights by route and persona, with and without a service token.
 
 import { describe, expect, it } from 'vitest';
-import { everythingStored } from '#test/support/tables.ts';
+import { everythingStored } from '#test/support/stored/tables.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 import { authorization, rightsOf } from './authorization.ts';
@@ -104,7 +104,7 @@ describe('a policy of the deployment', () => {
     const { createDeps } = await import('#core/deps.ts');
     const { resourceHandler } = await import('#functions/http/resource-handler.ts');
     const { actions } = await import('#functions/devices/handler.ts');
-    const { eventOf } = await import('#test/support/aws/http-event.ts');
+    const { eventOf } = await import('#test/support/aws/lambda/http-event.ts');
     const own = { CYBORG_POLICY: '{"cyborg:device:get_all": ["reader"]}' };
     const handler = resourceHandler('devices', actions, () =>
       createDeps('devices', { ...process.env, ...own }),

@@ -1,7 +1,7 @@
 // Authentication: tokens as keystonemiddleware treats them.
 
 import { describe, expect, it } from 'vitest';
-import { refused } from '#test/support/refusals.ts';
+import { refused } from '#test/support/stored/refusals.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { type Ask, startWorld } from '#test/support/world.ts';
 

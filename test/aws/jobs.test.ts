@@ -11,7 +11,7 @@ import {
 } from '@aws-sdk/client-iot';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createIotJobs } from '#core/clients/aws/iot-jobs.ts';
-import { jobId } from '#core/contracts/job-ids.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { derivedUuid } from '#core/domain/ids.ts';
 import { endpointVariable, stage } from '#test/support/aws/engines.ts';

@@ -11,7 +11,7 @@ import { marshall } from '@aws-sdk/util-dynamodb';
 import type { Row } from '#core/store/rows/rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName, tables } from '#core/store/table/tables.ts';
-import { engineBinary, tableInput } from '#local/aws/dynamodb.ts';
+import { engineBinary, tableInput } from '#local/aws/dynamodb/dynamodb.ts';
 import type { Layout } from '#local/process/layout.ts';
 import { engineFile } from '#local/process/parts.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';

@@ -12,7 +12,7 @@ import { afterAll, expect, it } from 'vitest';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { silentLog } from '#core/log.ts';
 import { noMetrics } from '#core/metrics.ts';
-import { reap } from '#core/operations/release/reap.ts';
+import { reap } from '#core/operations/release/reap/reap.ts';
 import { waitFor } from '#local/demo/demo-client.ts';
 import { noteProgress } from '#local/demo/stillness.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';

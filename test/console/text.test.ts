@@ -11,9 +11,9 @@ import {
   dayAfter,
   numberText,
   timeText,
-} from '#console/parts/time-text.ts';
+} from '#console/parts/time/time-text.ts';
 import { addressOf, parseRoute } from '#console/routes.ts';
-import { durationText } from '#core/contracts/api/titles.ts';
+import { durationText } from '#core/contracts/api/lists/titles.ts';
 
 it.each([
   ['2026-01-01T00:00:00Z', '2026-01-01T00:00:07.4Z', '7 s'],

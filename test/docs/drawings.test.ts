@@ -2,9 +2,9 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { jobDocument } from '#core/contracts/job-document.ts';
-import { queues } from '#core/contracts/queues.ts';
-import { rules } from '#core/contracts/rules.ts';
+import { jobDocument } from '#core/contracts/jobs/job-document.ts';
+import { queues } from '#core/contracts/queues/queues.ts';
+import { rules } from '#core/contracts/queues/rules.ts';
 import { comesFrom } from '#core/domain/arq/arq.ts';
 import { type RouteRow, routes } from '#functions/routes.ts';
 import { followedChanges } from '#infra/stack/stream-filters.ts';

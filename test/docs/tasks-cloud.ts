@@ -10,7 +10,7 @@ import { healthyMinutes } from '#core/domain/report/withhold-recovered.ts';
 import { recordPresence } from '#core/operations/hosts/record-presence.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
 import { handler as announcements } from '#functions/consumers/announcements.ts';
-import { createTables } from '#local/aws/dynamodb.ts';
+import { createTables } from '#local/aws/dynamodb/dynamodb.ts';
 import { openCheckpoints } from '#local/lambda/event-sources/checkpoints.ts';
 import { startStreamPoller } from '#local/lambda/event-sources/stream-poller.ts';
 import { idOf, password } from '#local/openstack/keystone/catalog.ts';

@@ -2,9 +2,9 @@
 
 import { describe, it } from 'vitest';
 import { sampleOf } from '#test/support/vitest/sample.ts';
-import { type Check, runCheck } from './check.ts';
 import { ownFixtures } from './fixtures.ts';
-import { checksOf } from './kit.ts';
+import { type Check, runCheck } from './kit/check.ts';
+import { checksOf } from './kit/kit.ts';
 
 const fixtures = await ownFixtures();
 

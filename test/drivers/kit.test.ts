@@ -5,11 +5,11 @@ import { describe, expect, it } from 'vitest';
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
 import { noGuards } from '#test/support/hosts/guarded-host.ts';
-import { runCheck } from './check.ts';
 import type { DriverFixture } from './fixture.ts';
 import { ownFixtures } from './fixtures.ts';
-import { guardChecks } from './guard-checks.ts';
-import { checksOf } from './kit.ts';
+import { runCheck } from './kit/check.ts';
+import { guardChecks } from './kit/guard-checks.ts';
+import { checksOf } from './kit/kit.ts';
 import { ahead, fixture as mdev } from './mdev/fixture.ts';
 
 /** Driver mdev with a fault. */

@@ -3,9 +3,9 @@
 
 import { parseArgs } from 'node:util';
 import { runCommand, WrongArguments } from '#core/command-line/arguments.ts';
-import { runCheck } from './check.ts';
 import { type NamedFixture, operatorFixture, ownFixtures } from './fixtures.ts';
-import { checksOf } from './kit.ts';
+import { runCheck } from './kit/check.ts';
+import { checksOf } from './kit/kit.ts';
 
 const usage = `npm run driver:check -- NAME
 npm run driver:check -- --module FILE.mjs --settings FILE.json --tree DIR [--kernel FILE.mjs]

@@ -22,7 +22,7 @@ import type { JobOutcome } from '#agent/state/checkpoint-state.ts';
 import { openComponentRecords } from '#agent/state/component-records.ts';
 import { openStateFiles, type StateFiles } from '#agent/state/state-files.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
-import type { JobStep } from '#core/contracts/job-document.ts';
+import type { JobStep } from '#core/contracts/jobs/job-document.ts';
 import { listHandles, type ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aLog } from '#test/support/hosts/agent.ts';
 import { DomainFolder } from '#test/support/hosts/domain-folder.ts';

@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { modelName } from '#agent/drivers/pci/names.ts';
+import { modelName } from '#agent/drivers/pci/naming/names.ts';
 import { parseHost } from '#agent/record/host-record.ts';
 import { type OfferedRow, offerHost } from './offer-host.ts';
 

@@ -3,7 +3,7 @@
 import { existsSync, globSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { queues } from '#core/contracts/queues.ts';
+import { queues } from '#core/contracts/queues/queues.ts';
 import { policies } from '#core/domain/policy.ts';
 import { actions as acceleratorRequests } from '#functions/accelerator-requests/handler.ts';
 import { actions as attributes } from '#functions/attributes/handler.ts';
@@ -13,7 +13,7 @@ import { actions as deviceProfiles } from '#functions/device-profiles/handler.ts
 import { actions as devices } from '#functions/devices/handler.ts';
 import { gatewayRoutes, resourceFor } from '#functions/gateway.ts';
 import type { Action } from '#functions/http/action.ts';
-import { apiPath, matchPath } from '#functions/http/match-path.ts';
+import { apiPath, matchPath } from '#functions/http/request/match-path.ts';
 import { actions as operator } from '#functions/operator/handler.ts';
 import { type Resource, routes } from '#functions/routes.ts';
 import { actions as versions } from '#functions/versions/handler.ts';

@@ -6,7 +6,7 @@ import { systemClock } from '#agent/clock.ts';
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import { ownDrivers } from '#agent/drivers/index.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
-import { deviceTypes } from '#core/shapes/words.ts';
+import { deviceTypes } from '#core/shapes/vocabulary/words.ts';
 import { ownFixtures } from '#test/drivers/fixtures.ts';
 import { guest } from '#test/openstack/guest/scenarios.ts';
 import { silentLog } from '#test/support/hosts/agent.ts';

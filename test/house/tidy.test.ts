@@ -141,7 +141,7 @@ it('two files of the commands print, and one of the agent: nothing else reaches 
   expect(found.sort()).toEqual([
     'core/command-line/print.ts',
     'edge-agent/main.ts',
-    'operate/ops/terminal.ts',
+    'operate/ops/output/terminal.ts',
   ]);
 });
 

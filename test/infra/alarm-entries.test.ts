@@ -13,7 +13,7 @@ import {
 import { logsInsightsUrl } from '#infra/monitoring/logs-insights.ts';
 import { runbookOf } from '#infra/monitoring/runbooks.ts';
 import { stage, synthesize, withDomain } from '#infra/privileges/synthesized.ts';
-import { parse } from '#operate/ops/parse.ts';
+import { parse } from '#operate/ops/arguments/parse.ts';
 import { table } from '#operate/ops/table.ts';
 import { runbooks } from './runbooks.ts';
 

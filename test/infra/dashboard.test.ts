@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { metrics } from '#core/contracts/metrics.ts';
-import { queues } from '#core/contracts/queues.ts';
+import { queues } from '#core/contracts/queues/queues.ts';
 import { access } from '#infra/access.ts';
 import { stage, synthesize } from '#infra/privileges/synthesized.ts';
 

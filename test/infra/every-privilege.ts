@@ -3,9 +3,9 @@
 
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { expect } from 'vitest';
-import type { JobEvent } from '#core/contracts/job-document.ts';
-import { jobId } from '#core/contracts/job-ids.ts';
-import type { QueueName } from '#core/contracts/queues.ts';
+import type { JobEvent } from '#core/contracts/jobs/job-document.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
+import type { QueueName } from '#core/contracts/queues/queues.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { toHandlePlace } from '#core/domain/device/handle-claim.ts';
 import type { HostWorkKind } from '#core/domain/host-work/host-work.ts';

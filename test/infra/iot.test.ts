@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ruleStatement, rules } from '#core/contracts/rules.ts';
+import { ruleStatement, rules } from '#core/contracts/queues/rules.ts';
 import {
   certificateRequestTopic,
   certificateTopic,

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { imageBytesMax } from '#core/clients/staging.ts';
-import { queues, streamConsumers } from '#core/contracts/queues.ts';
+import { queues, streamConsumers } from '#core/contracts/queues/queues.ts';
 import { sweepSeconds } from '#core/domain/host-work/deadlines.ts';
 import { consumerNames, loadSettings } from '#core/settings.ts';
 import { tables } from '#core/store/table/tables.ts';
@@ -9,7 +9,7 @@ import { routes } from '#functions/routes.ts';
 import { access, type FunctionName } from '#infra/access.ts';
 import { stage, synthesize } from '#infra/privileges/synthesized.ts';
 import { announcedChanges, followedChanges } from '#infra/stack/stream-filters.ts';
-import { tableInput } from '#local/aws/dynamodb.ts';
+import { tableInput } from '#local/aws/dynamodb/dynamodb.ts';
 import { streamTimeoutSeconds } from '#local/lambda/consumers.ts';
 
 const stack = synthesize();
@@ -147,7 +147,7 @@ describe('queues', () => {
 
 it('messages stay hidden for six timeouts of their consumer, except where a caller waits', () => {
   // Lambda recommends this for few deliveries; those below have many, see
-  // core/contracts/queues.ts.
+  // core/contracts/queues/queues.ts.
   const sooner = queues.filter((row) => row.visibilitySeconds < 6 * row.timeoutSeconds);
   expect(sooner.map(({ name }) => name)).toEqual(['nova-events', 'host-jobs', 'job-events']);
   for (const row of sooner) expect(row.receiveCountMax).toBeGreaterThanOrEqual(60);

@@ -5,7 +5,7 @@ import { ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type EventType, eventDetails, eventSource } from '#core/contracts/events.ts';
-import { streamConsumers } from '#core/contracts/queues.ts';
+import { streamConsumers } from '#core/contracts/queues/queues.ts';
 import { toHandlePlace } from '#core/domain/device/handle-claim.ts';
 import { type ArqUuid, providerUuid } from '#core/domain/ids.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';

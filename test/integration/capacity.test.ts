@@ -3,7 +3,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
-import { gpu, minutes, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { gpu, minutes, startVgpuHost } from '#test/support/hosts/recorded/vgpu-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startVgpuHost);

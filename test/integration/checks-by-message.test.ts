@@ -2,15 +2,15 @@
 // sweep has a job created if no answer comes.
 
 import { beforeAll, beforeEach, expect, it } from 'vitest';
-import type { HostJobMessage } from '#core/contracts/queue-messages.ts';
-import type { WorkMessage } from '#core/contracts/work-message.ts';
+import type { WorkMessage } from '#core/contracts/jobs/work-message.ts';
+import type { HostJobMessage } from '#core/contracts/queues/queue-messages.ts';
 import type { BindId } from '#core/domain/ids.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { withClients } from '#test/support/deps.ts';
-import { loadedId, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
+import { loadedId, startFpgaHost } from '#test/support/hosts/recorded/fpga-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startFpgaHost);

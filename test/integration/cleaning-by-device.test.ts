@@ -18,7 +18,7 @@ import {
   secondCard,
   secondProvider,
   startVgpuHost,
-} from '#test/support/hosts/vgpu-host.ts';
+} from '#test/support/hosts/recorded/vgpu-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startVgpuHost);

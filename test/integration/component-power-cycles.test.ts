@@ -2,7 +2,7 @@
 // test records the host's jobs and ends them; everything else is real.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { card, startComponentHost } from '#test/support/hosts/component-host.ts';
+import { card, startComponentHost } from '#test/support/hosts/recorded/component-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startComponentHost);

@@ -9,7 +9,7 @@ import { forceRelease } from '#core/operations/release/force-release.ts';
 import { reprovisionHost } from '#core/operations/reprovision/reprovision-host.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { aCaller, aJobEnd } from '#test/support/builders.ts';
-import { card, startComponentHost } from '#test/support/hosts/component-host.ts';
+import { card, startComponentHost } from '#test/support/hosts/recorded/component-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startComponentHost);

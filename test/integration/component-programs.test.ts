@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { deployableAnswer } from '#core/contracts/api/deployables.ts';
 import { awaitPowerCycle } from '#core/operations/program/end-program.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
-import { card, startComponentHost } from '#test/support/hosts/component-host.ts';
+import { card, startComponentHost } from '#test/support/hosts/recorded/component-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startComponentHost);

@@ -6,8 +6,8 @@ import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { createQueues } from '#core/clients/aws/queues.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
-import { jobId } from '#core/contracts/job-ids.ts';
-import type { QueueName } from '#core/contracts/queues.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
+import type { QueueName } from '#core/contracts/queues/queues.ts';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { thingName, workEndTopic } from '#core/contracts/topics.ts';
 import type { settlingSeconds } from '#core/domain/host/identity.ts';
@@ -15,7 +15,7 @@ import { providerUuid } from '#core/domain/ids.ts';
 import type { createLog } from '#core/log.ts';
 import { measureFleet, measureOne } from '#core/operations/fleet/measure-fleet.ts';
 import { lookAtTrees } from '#core/operations/placement/restore-tree.ts';
-import { reap } from '#core/operations/release/reap.ts';
+import { reap } from '#core/operations/release/reap/reap.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import type { createDocuments } from '#core/store/table/documents.ts';
 import type { StreamHandler } from '#functions/consumers/changes.ts';
@@ -29,7 +29,7 @@ import {
 import { announcedChanges, followedChanges } from '#infra/stack/stream-filters.ts';
 import { fpga, gpu, host, nic, pool } from '#test/support/aws/counted-devices.ts';
 import { anImage, imageOfServer, profileFor } from '#test/support/aws/counted-profiles.ts';
-import { ruled } from '#test/support/aws/documented-events.ts';
+import { ruled } from '#test/support/aws/lambda/documented-events.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aJobEnd } from '#test/support/builders.ts';
 import { iotAt, serveHttp } from '#test/support/http-server.ts';
@@ -101,7 +101,7 @@ vi.mock('#core/clients/aws/queues.ts', async (original) => {
 
 vi.mock('#core/clients/openstack/nova.ts', async (original) => serversOnHosts(await original()));
 
-vi.mock('#functions/consumers/queue-consumer.ts', async (original) =>
+vi.mock('#functions/consumers/batch/queue-consumer.ts', async (original) =>
   countCalling(await original()),
 );
 

@@ -2,10 +2,10 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
-import { hasLeft } from '#test/support/allocations.ts';
 import { instanceOf } from '#test/support/builders.ts';
-import { refused, sentenceOf } from '#test/support/refusals.ts';
 import { aDevice, aHandle } from '#test/support/reports.ts';
+import { hasLeft } from '#test/support/stored/allocations.ts';
+import { refused, sentenceOf } from '#test/support/stored/refusals.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';

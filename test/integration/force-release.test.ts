@@ -4,7 +4,7 @@
 import { GetCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { JobDocument } from '#core/contracts/job-document.ts';
+import type { JobDocument } from '#core/contracts/jobs/job-document.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';

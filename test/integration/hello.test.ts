@@ -1,10 +1,10 @@
 // The first report of an agent tells its boot and nothing of its devices.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { jobId } from '#core/contracts/job-ids.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { aJobEnd, numberedUuid } from '#test/support/builders.ts';
-import { gpu, minutes, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { gpu, minutes, startVgpuHost } from '#test/support/hosts/recorded/vgpu-host.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';

@@ -9,7 +9,7 @@ import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { aJobEnd, bootIdOf, instanceOf } from '#test/support/builders.ts';
 import { withStore } from '#test/support/deps.ts';
-import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/recorded/vgpu-host.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 

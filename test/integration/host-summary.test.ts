@@ -4,7 +4,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DeleteCommand, DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { PresenceEvent } from '#core/contracts/queue-messages.ts';
+import type { PresenceEvent } from '#core/contracts/queues/queue-messages.ts';
 import { staleParts } from '#core/domain/host/host-summary.ts';
 import { recordPresence } from '#core/operations/hosts/record-presence.ts';
 import { hostSummaryKey } from '#core/store/rows/rows.ts';

@@ -6,7 +6,7 @@ import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { instanceOf } from '#test/support/builders.ts';
-import { gpu, minutes, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { gpu, minutes, startVgpuHost } from '#test/support/hosts/recorded/vgpu-host.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 

@@ -19,7 +19,6 @@ import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
 import { readCloudFacts } from '#operate/import/cloud-facts.ts';
 import { readTables } from '#operate/import/cyborg-tables.ts';
 import { planImport } from '#operate/import/plan.ts';
-import { allocate } from '#test/support/allocations.ts';
 import {
   aCyborg,
   type CyborgDump,
@@ -31,6 +30,7 @@ import {
 } from '#test/support/cyborg-tables.ts';
 import { withClients } from '#test/support/deps.ts';
 import { aDevice } from '#test/support/reports.ts';
+import { allocate } from '#test/support/stored/allocations.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
 

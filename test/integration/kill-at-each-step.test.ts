@@ -5,7 +5,7 @@
 
 import { SetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { queueName, queues } from '#core/contracts/queues.ts';
+import { queueName, queues } from '#core/contracts/queues/queues.ts';
 import { createStore } from '#core/deps.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
@@ -16,7 +16,7 @@ import type { HttpEngine } from '#local/ports.ts';
 import { environmentFor } from '#local/process/environment.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
-import { type Call, startFaultProxy } from '#test/support/aws/fault-proxy.ts';
+import { type Call, startFaultProxy } from '#test/support/aws/proxies/fault-proxy.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { askPatiently } from '#test/support/vitest/patient-requests.ts';
 import { sampleOf } from '#test/support/vitest/sample.ts';

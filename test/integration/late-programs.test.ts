@@ -8,8 +8,8 @@ import { programDeployable } from '#core/operations/program/program-deployable.t
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { aCaller, anInstanceUuid } from '#test/support/builders.ts';
 import { withClients, withStore } from '#test/support/deps.ts';
-import { region, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
+import { region, startFpgaHost } from '#test/support/hosts/recorded/fpga-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startFpgaHost);

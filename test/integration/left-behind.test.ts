@@ -6,7 +6,7 @@ import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { deleteArqs, deleteArqsOfInstance } from '#core/operations/release/delete-arqs.ts';
-import { reap } from '#core/operations/release/reap.ts';
+import { reap } from '#core/operations/release/reap/reap.ts';
 import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';

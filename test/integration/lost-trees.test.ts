@@ -3,7 +3,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ServiceUnavailable } from '#core/clients/http.ts';
-import type { ProviderSyncMessage } from '#core/contracts/queue-messages.ts';
+import type { ProviderSyncMessage } from '#core/contracts/queues/queue-messages.ts';
 import { lostPart } from '#core/domain/host/host-summary.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
@@ -11,12 +11,12 @@ import { forgetHost } from '#core/operations/hosts/forget-host.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { lookAtTrees, restoreTree } from '#core/operations/placement/restore-tree.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
-import { reap } from '#core/operations/release/reap.ts';
+import { reap } from '#core/operations/release/reap/reap.ts';
 import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
-import { allocate } from '#test/support/allocations.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { withClients } from '#test/support/deps.ts';
 import { aDevice } from '#test/support/reports.ts';
+import { allocate } from '#test/support/stored/allocations.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 

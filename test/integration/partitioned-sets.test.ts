@@ -3,14 +3,14 @@
 
 import { beforeAll, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { JobDocument } from '#core/contracts/job-document.ts';
+import type { JobDocument } from '#core/contracts/jobs/job-document.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { partitions } from '#test/drivers/pci/fixture.ts';
 import { Trial } from '#test/drivers/trial.ts';
 import { aJobEnd, nextInstance } from '#test/support/builders.ts';
-import { RecordedHost } from '#test/support/hosts/recorded-host.ts';
+import { RecordedHost } from '#test/support/hosts/recorded/recorded-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 

@@ -13,14 +13,14 @@ import {
 import type { SQSRecord } from 'aws-lambda';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { jobId } from '#core/contracts/job-ids.ts';
-import { deadLetterQueueName, type QueueName, queues } from '#core/contracts/queues.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
+import { deadLetterQueueName, type QueueName, queues } from '#core/contracts/queues/queues.ts';
 import { pauseSeconds } from '#core/domain/retry-later.ts';
 import type { Log, LogFields } from '#core/log.ts';
+import type { MakeConsumer } from '#functions/consumers/batch/queue-consumer.ts';
 import { lateEventsConsumer } from '#functions/consumers/late-events.ts';
-import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
 import { createQueues, startQueues } from '#local/aws/queues.ts';
-import { makeConsumers } from '#simulation/world/queues.ts';
+import { makeConsumers } from '#simulation/world/aws/queues.ts';
 import { AlarmStage, messagesShownBy } from '#test/support/aws/alarm-stage.ts';
 import { aJobEnd } from '#test/support/builders.ts';
 import { aReport } from '#test/support/reports.ts';

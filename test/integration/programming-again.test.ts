@@ -6,8 +6,8 @@ import type { Queues } from '#core/clients/aws/queues.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { withClients, withStore } from '#test/support/deps.ts';
-import { loadedId, region, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
+import { loadedId, region, startFpgaHost } from '#test/support/hosts/recorded/fpga-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startFpgaHost);

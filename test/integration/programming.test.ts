@@ -9,14 +9,14 @@ import { createGlance } from '#core/clients/openstack/glance.ts';
 import { createStaging } from '#core/clients/staging.ts';
 import { freePort } from '#local/ports.ts';
 import { lacks } from '#test/support/aws/engines.ts';
+import { aGbs, fakeInterface, sha256Of } from '#test/support/hosts/gbs.ts';
 import {
   fetchBytes,
   loadedFunction,
   loadedId,
   region,
   startFpgaHost,
-} from '#test/support/hosts/fpga-host.ts';
-import { aGbs, fakeInterface, sha256Of } from '#test/support/hosts/gbs.ts';
+} from '#test/support/hosts/recorded/fpga-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startFpgaHost);

@@ -3,14 +3,14 @@
 
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceUnavailable } from '#core/clients/http.ts';
-import { ownIdentity } from '#core/clients/openstack/keystone.ts';
+import { ownIdentity } from '#core/clients/openstack/keystone/keystone.ts';
 import type { SomeServer } from '#core/clients/openstack/nova.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
-import { reap } from '#core/operations/release/reap.ts';
-import { reapWaiting } from '#core/operations/release/reap-waiting.ts';
+import { reap } from '#core/operations/release/reap/reap.ts';
+import { reapWaiting } from '#core/operations/release/reap/reap-waiting.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { aCaller, instanceOf } from '#test/support/builders.ts';
 import { countingMetrics, withClients, withStore } from '#test/support/deps.ts';

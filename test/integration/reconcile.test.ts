@@ -11,9 +11,9 @@ import { reconcile, syncHost } from '#core/operations/placement/reconcile.ts';
 import { allHosts } from '#core/operations/placement/restore-tree.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
-import { allocate } from '#test/support/allocations.ts';
 import { countingMetrics, withClients } from '#test/support/deps.ts';
 import { aDevice } from '#test/support/reports.ts';
+import { allocate } from '#test/support/stored/allocations.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
 

@@ -10,7 +10,7 @@ import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
 import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
 import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
 import { aJobEnd } from '#test/support/builders.ts';
-import { gpu, provider, VgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { gpu, provider, VgpuHost } from '#test/support/hosts/recorded/vgpu-host.ts';
 import { bound, deleted, loadRows, type Recorded, starting } from '#test/support/release-states.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
 import { stage, startWorld } from '#test/support/world.ts';

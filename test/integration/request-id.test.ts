@@ -4,8 +4,8 @@
 import { json } from 'node:stream/consumers';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import type { JobDocument } from '#core/contracts/job-document.ts';
-import { jobId } from '#core/contracts/job-ids.ts';
+import type { JobDocument } from '#core/contracts/jobs/job-document.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
 import type { HostWorkKind } from '#core/domain/host-work/host-work.ts';
 import { type DeviceUuid, providerUuid } from '#core/domain/ids.ts';
 import { aJobEnd } from '#test/support/builders.ts';

@@ -3,7 +3,7 @@
 
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { JobDocument } from '#core/contracts/job-document.ts';
+import type { JobDocument } from '#core/contracts/jobs/job-document.ts';
 import { handleStateOf } from '#core/domain/device/handle-state.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';

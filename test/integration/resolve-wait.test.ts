@@ -2,7 +2,7 @@
 
 import { beforeEach, expect, it } from 'vitest';
 import type { InstanceUuid } from '#core/domain/ids.ts';
-import { startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { startVgpuHost } from '#test/support/hosts/recorded/vgpu-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(() => startVgpuHost({ CYBORG_RESOLVE_WAIT_SECONDS: '25' }));

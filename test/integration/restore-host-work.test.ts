@@ -10,7 +10,7 @@ import { tableName } from '#core/store/table/tables.ts';
 import { type Backups, createBackups } from '#test/support/aws/backup.ts';
 import { numberedUuid } from '#test/support/builders.ts';
 import { withStore } from '#test/support/deps.ts';
-import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/recorded/vgpu-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';
 

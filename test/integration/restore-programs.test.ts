@@ -6,8 +6,8 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { type Backups, createBackups } from '#test/support/aws/backup.ts';
-import { region, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
+import { region, startFpgaHost } from '#test/support/hosts/recorded/fpga-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';
 

@@ -10,14 +10,14 @@ import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
-import { reap } from '#core/operations/release/reap.ts';
+import { reap } from '#core/operations/release/reap/reap.ts';
 import type { BackupStore } from '#core/store/backups/backups.ts';
 import { type TableName, tableName } from '#core/store/table/tables.ts';
-import { allocate } from '#test/support/allocations.ts';
 import { type Backups, createBackups } from '#test/support/aws/backup.ts';
 import { nextInstance } from '#test/support/builders.ts';
 import { withClients } from '#test/support/deps.ts';
 import { aDevice, aGpu, aHandle } from '#test/support/reports.ts';
+import { allocate } from '#test/support/stored/allocations.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
 

@@ -8,7 +8,7 @@ import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { markRevoked } from '#core/store/hosts/revocations.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { aJobEnd } from '#test/support/builders.ts';
-import { gpu, minutes, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { gpu, minutes, startVgpuHost } from '#test/support/hosts/recorded/vgpu-host.ts';
 import { hasSettled } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';

@@ -4,8 +4,8 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
-import { startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
+import { startFpgaHost } from '#test/support/hosts/recorded/fpga-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startFpgaHost);

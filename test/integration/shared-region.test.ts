@@ -5,8 +5,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
-import { startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
+import { startFpgaHost } from '#test/support/hosts/recorded/fpga-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startFpgaHost);

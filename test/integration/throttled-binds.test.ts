@@ -9,7 +9,7 @@ import { RetryLater } from '#core/domain/retry-later.ts';
 import { handlesMax, type Share, sharesBeside, toShare } from '#core/operations/bind/share-job.ts';
 import { prepareHostWork } from '#core/operations/host-work/prepare-host-work.ts';
 import { withClients, withStore } from '#test/support/deps.ts';
-import { gpu, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { gpu, startVgpuHost } from '#test/support/hosts/recorded/vgpu-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 /** One more than a shared job takes. */

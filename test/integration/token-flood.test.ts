@@ -2,7 +2,7 @@
 
 import { afterAll, expect, it } from 'vitest';
 import { startKeystone } from '#local/openstack/keystone/keystone.ts';
-import { startFaultProxy } from '#test/support/aws/fault-proxy.ts';
+import { startFaultProxy } from '#test/support/aws/proxies/fault-proxy.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { type Answer, startWorld } from '#test/support/world.ts';

@@ -17,7 +17,7 @@ import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { aJobEnd, bootIdOf, numberedUuid } from '#test/support/builders.ts';
 import { withStore } from '#test/support/deps.ts';
-import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/recorded/vgpu-host.ts';
 import { aReport, hasSettled } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';

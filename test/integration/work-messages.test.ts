@@ -6,11 +6,11 @@ import {
   answerWithinSeconds,
   type WorkEnd,
   type WorkMessage,
-} from '#core/contracts/work-message.ts';
+} from '#core/contracts/jobs/work-message.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { makeConsumer } from '#functions/consumers/job-events.ts';
 import { withClients } from '#test/support/deps.ts';
-import { startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { startVgpuHost } from '#test/support/hosts/recorded/vgpu-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';
 

@@ -1,4 +1,4 @@
-import type { Hypervisor } from './machine.ts';
+import type { Hypervisor } from './machine/machine.ts';
 import type { Stage } from './stage.ts';
 
 export interface Scenario {

@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { eventually } from '#test/support/suites/rest.ts';
 import type { Cloud, HostCloud } from './cloud.ts';
 import { installedQemu, type Qemu } from './debian/qemu.ts';
-import type { Guest, GuestProcess } from './guest.ts';
-import type { Image } from './image.ts';
-import { type Machine, startMachine } from './machine.ts';
+import type { Guest, GuestProcess } from './machine/guest.ts';
+import type { Image } from './machine/image.ts';
+import { type Machine, startMachine } from './machine/machine.ts';
 import type { Group } from './scenario.ts';
 
 /** The agent, as it is bundled before a VM boots. */

@@ -15,7 +15,7 @@ import { backupStore } from '#core/store/backups/backups.ts';
 import type { Row } from '#core/store/rows/rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName, tables } from '#core/store/table/tables.ts';
-import { tableInput } from '#local/aws/dynamodb.ts';
+import { tableInput } from '#local/aws/dynamodb/dynamodb.ts';
 import { waitFor } from '#local/demo/demo-client.ts';
 import { noteProgress } from '#local/demo/stillness.ts';
 import { password, region } from '#local/openstack/keystone/catalog.ts';

@@ -3,8 +3,12 @@ import { join } from 'node:path';
 import { ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import { connect as connectMqtt, type IClientOptions, type MqttClient } from 'mqtt';
 import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { type PresenceEvent, presenceEvent, ruleEnvelope } from '#core/contracts/queue-messages.ts';
-import type { QueueName } from '#core/contracts/queues.ts';
+import {
+  type PresenceEvent,
+  presenceEvent,
+  ruleEnvelope,
+} from '#core/contracts/queues/queue-messages.ts';
+import type { QueueName } from '#core/contracts/queues/queues.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
 import { type LocalBroker, startBroker } from '#local/aws/broker.ts';
 import {

@@ -21,7 +21,7 @@ import {
   engineBinary,
   type LocalDynamoDb,
   startDynamoDb,
-} from '#local/aws/dynamodb.ts';
+} from '#local/aws/dynamodb/dynamodb.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { dynamoDbAt, streamsAt } from './clients.ts';
 import { startProcess } from './engine-process.ts';
@@ -166,7 +166,7 @@ it('names the variable to set on a platform without an engine', () => {
 
 it('ends when the process that started it ends, even by a kill', async () => {
   const owner = await startProcess(`
-    import { startDynamoDb } from '#local/aws/dynamodb.ts';
+    import { startDynamoDb } from '#local/aws/dynamodb/dynamodb.ts';
     console.log((await startDynamoDb()).url);
     setInterval(() => {}, 1000);
   `);

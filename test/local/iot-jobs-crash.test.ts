@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DescribeJobExecutionCommand, type IoTClient } from '@aws-sdk/client-iot';
 import { ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { ruleEnvelope } from '#core/contracts/queue-messages.ts';
+import { ruleEnvelope } from '#core/contracts/queues/queue-messages.ts';
 import { type Certificates, openCertificates } from '#local/aws/certificates.ts';
 import { createQueues, startQueues } from '#local/aws/queues.ts';
 import type { HttpEngine } from '#local/ports.ts';

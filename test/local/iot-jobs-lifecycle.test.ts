@@ -6,7 +6,7 @@ import {
   executionStatuses,
   isTerminal,
   mayTransition,
-} from '#local/aws/iot-jobs/lifecycle.ts';
+} from '#local/aws/iot-jobs/store/lifecycle.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { type JobsSystem, startJobsSystem } from './jobs-system.ts';
 

@@ -4,8 +4,8 @@
 import { CancelJobCommand, CancelJobExecutionCommand, DeleteJobCommand } from '@aws-sdk/client-iot';
 import { ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import { expect, it } from 'vitest';
-import { jobEvent } from '#core/contracts/job-document.ts';
-import { ruleEnvelope } from '#core/contracts/queue-messages.ts';
+import { jobEvent } from '#core/contracts/jobs/job-document.ts';
+import { ruleEnvelope } from '#core/contracts/queues/queue-messages.ts';
 import { createRuleEngine } from '#local/aws/iot-rules.ts';
 import { createQueues, startQueues } from '#local/aws/queues.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';

@@ -19,7 +19,7 @@ import {
   StartMessageMoveTaskCommand,
 } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { queues as queueTable, streamConsumers } from '#core/contracts/queues.ts';
+import { queues as queueTable, streamConsumers } from '#core/contracts/queues/queues.ts';
 import { createQueues, startQueues } from '#local/aws/queues.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { sqsAt } from './clients.ts';

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
-import { reap } from '#core/operations/release/reap.ts';
+import { reap } from '#core/operations/release/reap/reap.ts';
 import { queueUrlVariable } from '#core/settings.ts';
 import { waitFor } from '#local/demo/demo-client.ts';
 import { noteProgress } from '#local/demo/stillness.ts';

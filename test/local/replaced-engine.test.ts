@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type LocalDynamoDb, startDynamoDb } from '#local/aws/dynamodb.ts';
+import { type LocalDynamoDb, startDynamoDb } from '#local/aws/dynamodb/dynamodb.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { client } from '#local/demo/demo-client.ts';
 import { inventoryOf } from '#local/demo/demo-inventory.ts';

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { imageOf, interfaceUuid } from '#test/kernel/dfl-images.ts';
-import type { Guest } from '#test/kernel/guest.ts';
+import type { Guest } from '#test/kernel/machine/guest.ts';
 
 interface HardwareClass {
   readonly driver: string;

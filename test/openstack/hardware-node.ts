@@ -5,7 +5,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { lockDirectory } from '#local/process/directory-lock.ts';
 import { hostCloud } from '#test/kernel/cloud.ts';
-import { ensureImage } from '#test/kernel/image.ts';
+import { ensureImage } from '#test/kernel/machine/image.ts';
 import { ensureKernelPackages } from '#test/kernel/packages.ts';
 import type { Group } from '#test/kernel/scenario.ts';
 import { Stage as Host, type StageOptions } from '#test/kernel/stage.ts';

@@ -6,7 +6,7 @@ import {
   createKeystone,
   type KeystoneOptions,
   ownIdentity,
-} from '#core/clients/openstack/keystone.ts';
+} from '#core/clients/openstack/keystone/keystone.ts';
 import { createNova } from '#core/clients/openstack/nova.ts';
 import { createPlacement } from '#core/clients/openstack/placement.ts';
 import { silentLog } from '#core/log.ts';

@@ -15,7 +15,7 @@ import {
   deadLetterQueueName,
   type StreamConsumerName,
   streamConsumers,
-} from '#core/contracts/queues.ts';
+} from '#core/contracts/queues/queues.ts';
 import { silentLog } from '#core/log.ts';
 import { noMetrics } from '#core/metrics.ts';
 import { announcementsConsumer } from '#functions/consumers/announcements.ts';

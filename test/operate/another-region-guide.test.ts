@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
 import { tables } from '#core/store/table/tables.ts';
-import { tableInput } from '#local/aws/dynamodb.ts';
+import { tableInput } from '#local/aws/dynamodb/dynamodb.ts';
 import { namedBlocks } from '#test/support/doc-examples.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 

@@ -5,7 +5,7 @@ import { startProgram } from '#core/operations/program/start-program.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { anImage } from '#test/contract/image.ts';
 import { aJobEnd } from '#test/support/builders.ts';
-import { RecordedHost } from '#test/support/hosts/recorded-host.ts';
+import { RecordedHost } from '#test/support/hosts/recorded/recorded-host.ts';
 import { aDevice, aHandle, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld } from '#test/support/world.ts';
 

@@ -21,7 +21,7 @@ import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { backupStore } from '#core/store/backups/backups.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
-import { createTables } from '#local/aws/dynamodb.ts';
+import { createTables } from '#local/aws/dynamodb/dynamodb.ts';
 import { createQueues } from '#local/aws/queues.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
 import type { HttpEngine } from '#local/ports.ts';

@@ -2,8 +2,8 @@
 
 import type { IncomingMessage } from 'node:http';
 import { createFetch } from '#operate/any-port-fetch.ts';
+import { openTerminal, type Terminal } from '#operate/ops/output/terminal.ts';
 import { run } from '#operate/ops/run.ts';
-import { openTerminal, type Terminal } from '#operate/ops/terminal.ts';
 import { serveHttp } from '#test/support/http-server.ts';
 
 export interface Asked {

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { hostname } from 'node:os';
 import { expect, it } from 'vitest';
 import { namesServer } from '#core/contracts/host-header.ts';
-import { parse } from '#operate/ops/parse.ts';
+import { parse } from '#operate/ops/arguments/parse.ts';
 import { table } from '#operate/ops/table.ts';
 import { metricsVerb } from '#operate/ops/verbs/fleet/metrics.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';

@@ -1,7 +1,7 @@
 // `cyborg-ops top`: what it reads, what it shows, and how it goes on in a terminal.
 
 import { expect, it } from 'vitest';
-import type { Picture } from '#operate/ops/terminal.ts';
+import type { Picture } from '#operate/ops/output/terminal.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { type Answer, callOps, startFakeCloud } from './fake-operator-api.ts';
 

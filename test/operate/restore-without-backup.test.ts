@@ -12,8 +12,8 @@ import { backupStore } from '#core/store/backups/backups.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { type TableName, tableName } from '#core/store/table/tables.ts';
 import { run } from '#test/agent/agent-process.ts';
-import { allocate } from '#test/support/allocations.ts';
 import { aDevice, aGpu, aHandle, aReport } from '#test/support/reports.ts';
+import { allocate } from '#test/support/stored/allocations.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
 

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/aws/dynamodb.ts';
+import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/aws/dynamodb/dynamodb.ts';
 import type { Mirror, Outcome } from '#simulation/database/documents.ts';
 import { runSeed } from '#simulation/scenarios/run.ts';
 import { stage } from '#simulation/world/stage.ts';

@@ -1,6 +1,6 @@
 // Domain objects with defaults: a test names only what matters to it.
 
-import type { JobEvent } from '#core/contracts/job-document.ts';
+import type { JobEvent } from '#core/contracts/jobs/job-document.ts';
 import type { Arq, InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { BindTarget, StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { Caller } from '#core/domain/caller.ts';

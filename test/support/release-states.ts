@@ -8,7 +8,7 @@ import { expect } from 'vitest';
 import { tableName, tables } from '#core/store/table/tables.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { bootIdOf, instanceOf } from './builders.ts';
-import { VgpuHost } from './hosts/vgpu-host.ts';
+import { VgpuHost } from './hosts/recorded/vgpu-host.ts';
 import { stage, type World } from './world.ts';
 
 export interface Recorded {

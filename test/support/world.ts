@@ -4,14 +4,14 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
-import type { QueueName } from '#core/contracts/queues.ts';
+import type { QueueName } from '#core/contracts/queues/queues.ts';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
 import { silentLog } from '#core/log.ts';
 import { noMetrics } from '#core/metrics.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { queueUrlVariable } from '#core/settings.ts';
-import { createTables } from '#local/aws/dynamodb.ts';
+import { createTables } from '#local/aws/dynamodb/dynamodb.ts';
 import { type DeliveredEvent, type EventsOptions, startEvents } from '#local/aws/events.ts';
 import { createQueues } from '#local/aws/queues.ts';
 import { startApi } from '#local/lambda/api.ts';

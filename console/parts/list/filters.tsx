@@ -2,7 +2,7 @@
 
 import { Choice, Field } from '#console/parts/dialog/field.tsx';
 import { addressOf, type Route } from '#console/routes.ts';
-import type { Filter } from '#core/contracts/api/list-routes.ts';
+import type { Filter } from '#core/contracts/api/lists/list-routes.ts';
 
 interface FiltersProps {
   readonly filters: Readonly<Record<string, Filter>>;

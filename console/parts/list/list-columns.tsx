@@ -1,14 +1,19 @@
 // Columns of fields: each with its title, and with the cell that fields of its name have.
 
 import type { ComponentChildren } from 'preact';
-import { DeviceLink, HostLink, Id } from '#console/parts/links.tsx';
-import { Name, ServerLink } from '#console/parts/name.tsx';
+import { DeviceLink, HostLink, Id } from '#console/parts/names/links.tsx';
+import { Name, ServerLink } from '#console/parts/names/name.tsx';
 import { StateOf } from '#console/parts/status.tsx';
 import type { Column } from '#console/parts/table/table.tsx';
 import { isTime, titleText } from '#console/parts/text.ts';
-import { Time } from '#console/parts/time.tsx';
-import { type ListField, type ListName, type ListRow, lists } from '#core/contracts/api/lists.ts';
-import type { Title } from '#core/contracts/api/titles.ts';
+import { Time } from '#console/parts/time/time.tsx';
+import {
+  type ListField,
+  type ListName,
+  type ListRow,
+  lists,
+} from '#core/contracts/api/lists/lists.ts';
+import type { Title } from '#core/contracts/api/lists/titles.ts';
 
 type Cell<Row> = Partial<Column<Row>> | Column<Row>['cell'];
 type Cells<Row, Name extends keyof Row> = { readonly [Each in Name]?: Cell<Row> };

@@ -3,7 +3,7 @@
 import { Screen } from '#console/parts/screen.tsx';
 import type { Column } from '#console/parts/table/table.tsx';
 import type { ListScreenName, ScreenProps } from '#console/routes.ts';
-import { type ListField, type ListRow, lists } from '#core/contracts/api/lists.ts';
+import { type ListField, type ListRow, lists } from '#core/contracts/api/lists/lists.ts';
 import { Filters } from './filters.tsx';
 import { listColumns, listKey } from './list-columns.tsx';
 import { type LiveList, useList } from './live-list.tsx';

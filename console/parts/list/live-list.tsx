@@ -4,9 +4,9 @@
 import { useState } from 'preact/hooks';
 import { type Listing, type ListingOf, readAll } from '#console/api/pages.ts';
 import { Notice } from '#console/parts/notice.tsx';
-import { counted } from '#console/parts/time-text.ts';
+import { counted } from '#console/parts/time/time-text.ts';
 import { type Live, useLive } from '#console/parts/use-live.ts';
-import { type ListName, type ListRow, lists } from '#core/contracts/api/lists.ts';
+import { type ListName, type ListRow, lists } from '#core/contracts/api/lists/lists.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
 export interface LiveList<Row> extends Live<Listing<Row>> {

@@ -1,7 +1,7 @@
 // A list as a table, with the time of its data and a notice of missing rows.
 
-import { Freshness } from '#console/parts/freshness.tsx';
 import { Table, type TableProps } from '#console/parts/table/table.tsx';
+import { Freshness } from '#console/parts/time/freshness.tsx';
 import { type LiveList, PartialList } from './live-list.tsx';
 
 interface LiveTableProps<Row, Shown> extends Omit<TableProps<Shown>, 'rows' | 'name'> {

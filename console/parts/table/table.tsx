@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { Icon } from '#console/parts/icon.tsx';
 import { None } from '#console/parts/status.tsx';
-import { numberText } from '#console/parts/time-text.ts';
+import { numberText } from '#console/parts/time/time-text.ts';
 import { type Order, pageOfRows, type Sortable, sorted } from './table-order.ts';
 
 export interface Column<Row> {

@@ -2,8 +2,8 @@
 // https://docs.aws.amazon.com/iot/latest/apireference/API_iotdata_Publish.html
 
 import { IoTDataPlaneClient, PublishCommand } from '@aws-sdk/client-iot-data-plane';
+import type { CardsMessage, WorkMessage } from '#core/contracts/jobs/work-message.ts';
 import { thingName, workTopic } from '#core/contracts/topics.ts';
-import type { CardsMessage, WorkMessage } from '#core/contracts/work-message.ts';
 
 export interface HostMessages {
   send(hostname: string, message: WorkMessage | CardsMessage): Promise<void>;

@@ -11,7 +11,7 @@ import {
   type JobDocument,
   jobDocument,
   jobDocumentBytesMax,
-} from '#core/contracts/job-document.ts';
+} from '#core/contracts/jobs/job-document.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { hostWork, kindOfAction } from '#core/domain/host-work/host-work.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';

@@ -1,7 +1,7 @@
 // Sends to SQS. The call fails unless SQS has accepted every message.
 
 import { SendMessageBatchCommand, SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
-import type { QueueName } from '#core/contracts/queues.ts';
+import type { QueueName } from '#core/contracts/queues/queues.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
 export interface Queues {

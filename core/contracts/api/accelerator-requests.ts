@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { shownStates } from '#core/domain/arq/arq.ts';
 import type { arqFields } from '#core/shapes/arq.ts';
 import type { AnswerOf } from '#core/shapes/derive/derive.ts';
-import { attachTypes } from '#core/shapes/words.ts';
+import { attachTypes } from '#core/shapes/vocabulary/words.ts';
 import { collection, common, uuid } from './shapes.ts';
 
 export const arqAnswer = z.strictObject({

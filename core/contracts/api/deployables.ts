@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { regionFacts } from '#core/shapes/deployable.ts';
 import { answered } from '#core/shapes/derive/derive.ts';
-import { programStates } from '#core/shapes/words.ts';
+import { programStates } from '#core/shapes/vocabulary/words.ts';
 import { programsAnswer } from './programs.ts';
 import { collection, common, time, uuid } from './shapes.ts';
 

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { holdSelector } from '#core/domain/device/device-holds.ts';
 import { type AnswerOf, answered } from '#core/shapes/derive/derive.ts';
 import { deviceFacts, type holdMark, type programGrant } from '#core/shapes/device.ts';
-import { deviceStatuses, operatorStatuses } from '#core/shapes/words.ts';
+import { deviceStatuses, operatorStatuses } from '#core/shapes/vocabulary/words.ts';
 import { programsAnswer } from './programs.ts';
 import { collection, common, time, uuid } from './shapes.ts';
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { AnswerOf } from '#core/shapes/derive/derive.ts';
-import { historyKinds } from '#core/shapes/history-kinds.ts';
 import type { historyRecord } from '#core/shapes/history-record.ts';
+import { historyKinds } from '#core/shapes/vocabulary/history-kinds.ts';
 import { uuid } from './shapes.ts';
 
 const exactTime = z.iso

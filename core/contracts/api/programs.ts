@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { type AnswerOf, answered } from '#core/shapes/derive/derive.ts';
 import { verified } from '#core/shapes/derive/fields.ts';
 import { componentFacts, type firmwareBaseline } from '#core/shapes/device.ts';
-import { operatorStatuses, programStates } from '#core/shapes/words.ts';
+import { operatorStatuses, programStates } from '#core/shapes/vocabulary/words.ts';
 import { time, uuid } from './shapes.ts';
 
 /** The last program of a region or component. */

@@ -22,8 +22,8 @@ import { hyphened } from '#core/shapes/derive/derive.ts';
 import { deviceAddress, shown } from '#core/shapes/derive/fields.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { clockSkew, hostFacts, notOffered } from '#core/shapes/host.ts';
-import { providerNameLengthMax } from '#core/shapes/placement-names.ts';
 import { reportedDevice as deviceShape } from '#core/shapes/reported/device.ts';
+import { providerNameLengthMax } from '#core/shapes/vocabulary/placement-names.ts';
 import { canonicalJson } from './device-digest.ts';
 import { findUuidFault } from './mdev-uuids.ts';
 

@@ -6,7 +6,7 @@ import type { Group } from '#core/domain/profile/device-profile.ts';
 import type { arqBinding, arqFields, instanceBinding } from '#core/shapes/arq.ts';
 import type { handleFacts } from '#core/shapes/attach-handle.ts';
 import type { Shaped } from '#core/shapes/derive/case.ts';
-import { arqStates, type bindFailureCauses } from '#core/shapes/words.ts';
+import { arqStates, type bindFailureCauses } from '#core/shapes/vocabulary/words.ts';
 
 export type ArqState = (typeof arqStates)[number];
 

@@ -6,7 +6,7 @@
 import type { AttachType, Device } from '#core/domain/device/device.ts';
 import { type NotOffered, refusedNow, type StoredHost } from '#core/domain/host/host.ts';
 import { attachTarget, type Group } from '#core/domain/profile/device-profile.ts';
-import { attachTypes } from '#core/shapes/words.ts';
+import { attachTypes } from '#core/shapes/vocabulary/words.ts';
 import type { StoredProvider } from './bind-plan.ts';
 
 /** What any Nova attaches, with the handles of the fake driver. */

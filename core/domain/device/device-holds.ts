@@ -7,8 +7,8 @@ import { derivedUuid } from '#core/domain/ids.ts';
 import { pick, type Shaped } from '#core/shapes/derive/case.ts';
 import { driverName } from '#core/shapes/derive/fields.ts';
 import { deviceType, firmwareBaseline, holdMark } from '#core/shapes/device.ts';
-import { modelOf } from './component-image.ts';
 import { type Device, type HoldMark, vendorId } from './device.ts';
+import { modelOf } from './firmware/component-image.ts';
 
 const holdTerm = '(<=|>=|<|>|=) ?[^\\s,<>=]{1,64}';
 

@@ -26,7 +26,7 @@ import type {
   statusChange,
 } from '#core/shapes/device.ts';
 import type { reportedDevice } from '#core/shapes/reported/device.ts';
-import type { deviceStatuses } from '#core/shapes/words.ts';
+import type { deviceStatuses } from '#core/shapes/vocabulary/words.ts';
 import type { Attribute } from './attribute.ts';
 import type { CardCleaning } from './card-cleaning.ts';
 import type { DeviceHealth } from './device-health.ts';

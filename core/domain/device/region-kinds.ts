@@ -1,7 +1,7 @@
 // The kinds of parts that a driver reports below a device, with the rules of each. The driver
 // names the kind in its report.
 
-import type { regionKinds } from '#core/shapes/words.ts';
+import type { regionKinds } from '#core/shapes/vocabulary/words.ts';
 
 type RegionKind = (typeof regionKinds)[number];
 

@@ -9,10 +9,10 @@ import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import { measureCapacity } from '#core/domain/capacity/capacity.ts';
 import { toCapacityHost } from '#core/domain/capacity/capacity-host.ts';
 import { handleUse } from '#core/domain/capacity/handle-uses.ts';
-import { modelOf } from '#core/domain/device/component-image.ts';
 import { type Device, isOnHold } from '#core/domain/device/device.ts';
 import { isBeingProgrammed, isUnhealthy } from '#core/domain/device/device-health.ts';
-import type { FirmwareBaseline } from '#core/domain/device/firmware-baselines.ts';
+import { modelOf } from '#core/domain/device/firmware/component-image.ts';
+import type { FirmwareBaseline } from '#core/domain/device/firmware/firmware-baselines.ts';
 import {
   attachmentIncident,
   firmwareIncident,

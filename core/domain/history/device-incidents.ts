@@ -1,7 +1,6 @@
 // Devices that an operator should look at, derived from stored rows. Pure.
 
 import type { CardPlace } from '#core/domain/device/card-cleaning.ts';
-import { modelOf } from '#core/domain/device/component-image.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import {
   type AttachmentFault,
@@ -13,11 +12,12 @@ import {
   isUnhealthy,
   programOfLost,
 } from '#core/domain/device/device-health.ts';
+import { modelOf } from '#core/domain/device/firmware/component-image.ts';
 import {
   type Difference,
   type FirmwareBaseline,
   findDifferences,
-} from '#core/domain/device/firmware-baselines.ts';
+} from '#core/domain/device/firmware/firmware-baselines.ts';
 import type { HandleClaim } from '#core/domain/device/handle-claim.ts';
 import { isUncleanImport } from '#core/domain/device/handle-state.ts';
 import type { DeviceUuid, InstanceUuid } from '#core/domain/ids.ts';

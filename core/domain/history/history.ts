@@ -2,8 +2,8 @@
 // and a device profile. history-of-change.ts derives the records from the tables' streams.
 
 import type { Shaped } from '#core/shapes/derive/case.ts';
-import type { historyKinds } from '#core/shapes/history-kinds.ts';
 import type { historyRecord } from '#core/shapes/history-record.ts';
+import type { historyKinds } from '#core/shapes/vocabulary/history-kinds.ts';
 
 export type HistoryKind = (typeof historyKinds)[number];
 

@@ -2,9 +2,9 @@
 // below lists the kinds. Code that depends on the kind reads the table or is a record with one
 // entry for each kind, so that the compiler names what a new kind lacks:
 //
-//   documents of jobs          core/contracts/job-document.ts
-//   messages on host-jobs      core/contracts/queue-messages.ts
-//   ids of jobs                core/contracts/job-ids.ts
+//   documents of jobs          core/contracts/jobs/job-document.ts
+//   messages on host-jobs      core/contracts/queues/queue-messages.ts
+//   ids of jobs                core/contracts/jobs/job-ids.ts
 //   what a stored row starts   core/domain/outbox/outbox.ts
 //   what a message starts      functions/consumers/host-jobs.ts
 //   what the job's end does    core/operations/work-ends/finish-job.ts

@@ -6,7 +6,7 @@ import {
   type DiscoveredRegion,
   vendorId,
 } from '#core/domain/device/device.ts';
-import { ownerTrait } from '#core/shapes/placement-names.ts';
+import { ownerTrait } from '#core/shapes/vocabulary/placement-names.ts';
 
 // Cyborg's names for PCI vendors (accelerator/drivers/pci/utils.py and drivers/ssd).
 const vendorNames: Readonly<Record<string, string>> = {

@@ -6,7 +6,7 @@ import type { SameLevel } from '#core/domain/pool/wholes.ts';
 import { hasFormOfUuid, isUuid } from '#core/domain/uuid-form.ts';
 import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { profileDeletion, profileFields } from '#core/shapes/device-profile.ts';
-import { isOfferedClass, standardClasses } from '#core/shapes/placement-names.ts';
+import { isOfferedClass, standardClasses } from '#core/shapes/vocabulary/placement-names.ts';
 import { accelValue } from './accel-values.ts';
 
 /** Keys `resources:CLASS`, `trait:NAME`, `accel:KEY`; all values are text. */

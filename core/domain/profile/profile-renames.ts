@@ -6,7 +6,7 @@ import {
   isOfferedClass,
   placementNameLengthMax,
   standardClasses,
-} from '#core/shapes/placement-names.ts';
+} from '#core/shapes/vocabulary/placement-names.ts';
 import { accelValue } from './accel-values.ts';
 import { canonicalLists, type Groups, withoutPreferred } from './alternatives.ts';
 import { arqCount, type DeviceProfile, type Group } from './device-profile.ts';

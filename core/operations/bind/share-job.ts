@@ -3,7 +3,7 @@
 // docs/adr/0049-shared-jobs.md.
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { PrepareHandleStep, PrepareStep } from '#core/contracts/job-document.ts';
+import type { PrepareHandleStep, PrepareStep } from '#core/contracts/jobs/job-document.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import type { WaitingBind } from '#core/domain/host-work/host-work.ts';

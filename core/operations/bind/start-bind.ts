@@ -1,6 +1,6 @@
 import { JobTooLarge } from '#core/clients/aws/iot-jobs.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { PrepareStep } from '#core/contracts/job-document.ts';
+import type { PrepareStep } from '#core/contracts/jobs/job-document.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { refusalOfMistrusted } from '#core/domain/host/host-errors.ts';
 import { type WayName, wayFor } from '#core/domain/host-work/ways.ts';

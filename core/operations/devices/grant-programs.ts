@@ -1,7 +1,7 @@
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { Device, ProgramGrant } from '#core/domain/device/device.ts';
-import { activeGrants, grantsMax } from '#core/domain/device/program-grants.ts';
+import { activeGrants, grantsMax } from '#core/domain/device/firmware/program-grants.ts';
 import { DeviceNotFound, InvalidInput } from '#core/domain/errors.ts';
 import { timeNow } from '#core/operations/time-now.ts';
 import { readDevice } from './find-by-id.ts';

@@ -4,7 +4,7 @@ import {
   type BaselineKey,
   baselinesMax,
   type FirmwareBaseline,
-} from '#core/domain/device/firmware-baselines.ts';
+} from '#core/domain/device/firmware/firmware-baselines.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { BaselineNotFound } from '#core/domain/operator-errors.ts';
 import { timeNow } from '#core/operations/time-now.ts';

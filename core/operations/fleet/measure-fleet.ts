@@ -19,7 +19,7 @@ import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import { workDueMs } from '#core/domain/host-work/deadlines.ts';
 import { claimsOf, type HostClaims } from '#core/domain/quota/lasting-claims.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
-import { waitingInstances } from '#core/operations/release/reap-waiting.ts';
+import { waitingInstances } from '#core/operations/release/reap/reap-waiting.ts';
 import type { Sample } from '#core/shapes/fleet.ts';
 import type { FleetMeasurement } from '#core/store/fleet.ts';
 import { readFailed, readOfDay } from '#core/store/history/bind-counts.ts';

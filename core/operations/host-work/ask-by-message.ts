@@ -1,7 +1,7 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { jobDocument, jobDocumentBytesMax } from '#core/contracts/job-document.ts';
-import { jobId } from '#core/contracts/job-ids.ts';
-import { type SentKind, validFor } from '#core/contracts/work-message.ts';
+import { jobDocument, jobDocumentBytesMax } from '#core/contracts/jobs/job-document.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
+import { type SentKind, validFor } from '#core/contracts/jobs/work-message.ts';
 import { timeNow } from '../time-now.ts';
 import { type HostRequest, type Task, toDocument } from './ask-host.ts';
 

@@ -1,6 +1,6 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { JobDocument, JobDocumentOf } from '#core/contracts/job-document.ts';
-import { jobId } from '#core/contracts/job-ids.ts';
+import type { JobDocument, JobDocumentOf } from '#core/contracts/jobs/job-document.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
 import { type HostWorkKind, hostWork } from '#core/domain/host-work/host-work.ts';
 import { present } from '#core/shapes/derive/present.ts';
 

@@ -1,5 +1,5 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { jobId } from '#core/contracts/job-ids.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
 import type { HostWorkKind } from '#core/domain/host-work/host-work.ts';
 
 /** Cancels the job of a bind and forgets for which instances it works. */

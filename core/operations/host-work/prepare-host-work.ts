@@ -3,7 +3,7 @@
 
 import { ImageUnusable } from '#core/clients/openstack/glance.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { PrepareHandleStep, PrepareStep } from '#core/contracts/job-document.ts';
+import type { PrepareHandleStep, PrepareStep } from '#core/contracts/jobs/job-document.ts';
 import { type BindFailureCause, heldHandles, type InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import { handlesShareContent, needsAllHandles } from '#core/domain/arq/region-handles.ts';
@@ -14,9 +14,9 @@ import { RetryLater } from '#core/domain/retry-later.ts';
 import type { BoundArq } from '#core/store/arqs/binding-items.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { boundArqs } from './bound-arqs.ts';
-import type { Place, PlacedArq } from './plan-programs.ts';
-import { programSteps } from './program-steps.ts';
-import { stepPlace, toStepHandle } from './step-place.ts';
+import type { Place, PlacedArq } from './programs/plan-programs.ts';
+import { programSteps } from './programs/program-steps.ts';
+import { stepPlace, toStepHandle } from './programs/step-place.ts';
 
 const behindReleaseSeconds = 1;
 

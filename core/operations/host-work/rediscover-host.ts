@@ -1,5 +1,5 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { jobId } from '#core/contracts/job-ids.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import { deriveHostState, isReachable } from '#core/domain/host/host-state.ts';
 import { derivedUuid } from '#core/domain/ids.ts';

@@ -1,5 +1,5 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { PresenceEvent } from '#core/contracts/queue-messages.ts';
+import type { PresenceEvent } from '#core/contracts/queues/queue-messages.ts';
 import type { Presence, StoredHost } from '#core/domain/host/host.ts';
 import { supersedes } from '#core/domain/host/presence.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';

@@ -1,7 +1,7 @@
 import { ServiceUnavailable } from '#core/clients/http.ts';
 import type { ExternalEvent } from '#core/clients/openstack/nova.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { NovaEventMessage } from '#core/contracts/queue-messages.ts';
+import type { NovaEventMessage } from '#core/contracts/queues/queue-messages.ts';
 import type { Deps } from '#core/deps.ts';
 import { type InstanceBinding, isResolved } from '#core/domain/arq/arq.ts';
 import { lastNotificationSeconds, novaWaitsSeconds } from '#core/domain/host-work/deadlines.ts';

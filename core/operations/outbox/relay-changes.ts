@@ -3,7 +3,7 @@ import type {
   HostJobMessage,
   NovaEventMessage,
   ProviderSyncMessage,
-} from '#core/contracts/queue-messages.ts';
+} from '#core/contracts/queues/queue-messages.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import type { FollowUp, StartedWork } from '#core/domain/outbox/outbox.ts';
 import { present } from '#core/shapes/derive/present.ts';

@@ -12,7 +12,7 @@ import {
 } from '#core/domain/placement/provider-tree.ts';
 import { otherStackMark } from '#core/domain/placement/stack-mark.ts';
 import { findBlockingConsumers } from '#core/operations/restore/reinstate-handles.ts';
-import { ownerTrait } from '#core/shapes/placement-names.ts';
+import { ownerTrait } from '#core/shapes/vocabulary/placement-names.ts';
 import { findOtherOwner, foreignProviders, readTree } from './find-other-owner.ts';
 import { isIncomplete } from './mark-incomplete.ts';
 

@@ -1,7 +1,7 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import type { HostProgram } from '#core/domain/host-work/host-work.ts';
-import { noteProgram, type ProgramEnd } from '#core/operations/host-work/note-program.ts';
+import { noteProgram, type ProgramEnd } from '#core/operations/host-work/programs/note-program.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
 import { present } from '#core/shapes/derive/present.ts';

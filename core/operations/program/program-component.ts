@@ -1,9 +1,9 @@
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
-import { modelOf, readComponentImage } from '#core/domain/device/component-image.ts';
 import type { ComponentNote, Device } from '#core/domain/device/device.ts';
+import { modelOf, readComponentImage } from '#core/domain/device/firmware/component-image.ts';
+import { checkMayProgram } from '#core/domain/device/firmware/program-grants.ts';
 import { handleStateOf } from '#core/domain/device/handle-state.ts';
-import { checkMayProgram } from '#core/domain/device/program-grants.ts';
 import { DeviceInUse, DeviceNotFound, ImageConflict, InvalidInput } from '#core/domain/errors.ts';
 import { AgentAway } from '#core/domain/host/host-errors.ts';
 import { heardAt, isLost } from '#core/domain/host/presence.ts';

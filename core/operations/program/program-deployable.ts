@@ -2,7 +2,7 @@ import type { Deps } from '#core/deps.ts';
 import { isProgrammable } from '#core/domain/arq/region-handles.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { Deployable } from '#core/domain/device/device.ts';
-import { checkMayProgram } from '#core/domain/device/program-grants.ts';
+import { checkMayProgram } from '#core/domain/device/firmware/program-grants.ts';
 import { DeployableInUse, DeployableNotFound, InvalidInput } from '#core/domain/errors.ts';
 import { AgentAway } from '#core/domain/host/host-errors.ts';
 import { heardAt, isLost } from '#core/domain/host/presence.ts';

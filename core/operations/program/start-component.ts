@@ -13,7 +13,7 @@ import { DeviceInUse } from '#core/domain/errors.ts';
 import { componentDueAt, sweepSeconds } from '#core/domain/host-work/deadlines.ts';
 import type { HostProgram } from '#core/domain/host-work/host-work.ts';
 import type { ReleaseId } from '#core/domain/ids.ts';
-import { noteProgram } from '#core/operations/host-work/note-program.ts';
+import { noteProgram } from '#core/operations/host-work/programs/note-program.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { rowsPerComponentProgramMax } from '#core/store/inventory/component-programs.ts';

@@ -1,13 +1,13 @@
 import { ImageUnusable } from '#core/clients/openstack/glance.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { jobId } from '#core/contracts/job-ids.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import { componentMinutes } from '#core/domain/host-work/deadlines.ts';
 import type { HostProgram } from '#core/domain/host-work/host-work.ts';
 import { isEndedByBoot } from '#core/domain/report/report-plan.ts';
 import { askHost } from '#core/operations/host-work/ask-host.ts';
 import { mustWait } from '#core/operations/host-work/must-wait.ts';
-import { componentStep, imageStep } from '#core/operations/host-work/program-steps.ts';
+import { componentStep, imageStep } from '#core/operations/host-work/programs/program-steps.ts';
 import { endProgram } from './end-program.ts';
 import { resumeProgram } from './resume-program.ts';
 

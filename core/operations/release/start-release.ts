@@ -1,6 +1,6 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { JobStep } from '#core/contracts/job-document.ts';
-import { answerWithinSeconds } from '#core/contracts/work-message.ts';
+import type { JobStep } from '#core/contracts/jobs/job-document.ts';
+import { answerWithinSeconds } from '#core/contracts/jobs/work-message.ts';
 import type { Deployable, Device } from '#core/domain/device/device.ts';
 import { takesLong } from '#core/domain/device/handle-state.ts';
 import type { HostRelease } from '#core/domain/host-work/host-work.ts';
@@ -9,7 +9,7 @@ import { askByMessage } from '#core/operations/host-work/ask-by-message.ts';
 import { askHost } from '#core/operations/host-work/ask-host.ts';
 import { endJob } from '#core/operations/host-work/end-job.ts';
 import { mustWait } from '#core/operations/host-work/must-wait.ts';
-import { stepPlace, toStepHandle } from '#core/operations/host-work/step-place.ts';
+import { stepPlace, toStepHandle } from '#core/operations/host-work/programs/step-place.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { present } from '#core/shapes/derive/present.ts';
 

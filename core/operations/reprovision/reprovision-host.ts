@@ -10,7 +10,7 @@ import { wantedImage } from '#core/domain/profile/device-profile.ts';
 import { isEndedByBoot } from '#core/domain/report/report-plan.ts';
 import { resolve } from '#core/operations/bind/finish-bind.ts';
 import { devicesAtOnce, forEachAtOnce } from '#core/operations/for-each-at-once.ts';
-import { noteProgram } from '#core/operations/host-work/note-program.ts';
+import { noteProgram } from '#core/operations/host-work/programs/note-program.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { resumeProgram } from '#core/operations/program/resume-program.ts';
 import { cleanUnderBoot } from '#core/operations/release/clean-under-boot.ts';

@@ -2,8 +2,8 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import { findUnknownConsumers } from '#core/domain/placement/unknown-consumers.ts';
+import { checkVisibility } from '#core/operations/release/reap/visibility.ts';
 import { returnToPool } from '#core/operations/release/return-to-pool.ts';
-import { checkVisibility } from '#core/operations/release/visibility.ts';
 
 /**
  * Reinstates handles that were restored from a backup or imported, once their host has described

@@ -1,6 +1,6 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { JobEvent } from '#core/contracts/job-document.ts';
-import { jobId } from '#core/contracts/job-ids.ts';
+import type { JobEvent } from '#core/contracts/jobs/job-document.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
 import type { JobFinishedKind } from '#core/domain/host-work/host-work.ts';
 import { finishJob } from './finish-job.ts';
 

@@ -1,7 +1,7 @@
 // The end of a job, or the answer to a work message, as the workflows read it.
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { JobEvent } from '#core/contracts/job-document.ts';
+import type { JobEvent } from '#core/contracts/jobs/job-document.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { mistrustOf } from '#core/domain/host/trust.ts';
 import { timeNow } from '../time-now.ts';

@@ -1,5 +1,5 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { jobId } from '#core/contracts/job-ids.ts';
+import { jobId } from '#core/contracts/jobs/job-ids.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { workDueAt, workDueMs } from '#core/domain/host-work/deadlines.ts';
 import type {
@@ -9,7 +9,7 @@ import type {
   HostRelease,
 } from '#core/domain/host-work/host-work.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
-import { noteProgram } from '#core/operations/host-work/note-program.ts';
+import { noteProgram } from '#core/operations/host-work/programs/note-program.ts';
 import { resumeDrained } from '#core/operations/program/start-component.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
 import { reprovisionInstance } from '#core/operations/reprovision/reprovision-host.ts';

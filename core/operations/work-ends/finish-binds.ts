@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { readDetail } from '#core/contracts/job-document.ts';
+import { readDetail } from '#core/contracts/jobs/job-document.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { JobNote } from '#core/domain/host-work/host-work.ts';
 import { type BindingEnd, bindingEnd } from '#core/domain/host-work/ways.ts';

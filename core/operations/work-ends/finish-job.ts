@@ -1,6 +1,6 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { readEvidence } from '#core/contracts/job-document.ts';
-import { readJobId } from '#core/contracts/job-ids.ts';
+import { readEvidence } from '#core/contracts/jobs/job-document.ts';
+import { readJobId } from '#core/contracts/jobs/job-ids.ts';
 import type { Cleaning } from '#core/domain/device/device.ts';
 import {
   type HostProgram,

@@ -5,7 +5,7 @@ import {
   type BaselineKey,
   baselinesMax,
   type FirmwareBaseline,
-} from '#core/domain/device/firmware-baselines.ts';
+} from '#core/domain/device/firmware/firmware-baselines.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { firmwareBaseline } from '#core/shapes/device.ts';
 import { baselineField, baselinePrefix, toBaselines } from '#core/store/rows/inventory-rows.ts';

@@ -1,7 +1,7 @@
 // Which projects an operator lets program a device.
 
 import type { ProgramGrant } from '#core/domain/device/device.ts';
-import { grantsMax } from '#core/domain/device/program-grants.ts';
+import { grantsMax } from '#core/domain/device/firmware/program-grants.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { programGrant } from '#core/shapes/device.ts';
 import { grantField } from '#core/store/rows/inventory-rows.ts';

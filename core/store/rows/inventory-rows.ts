@@ -10,7 +10,7 @@ import {
   type BaselineKey,
   baselineId,
   type FirmwareBaseline,
-} from '#core/domain/device/firmware-baselines.ts';
+} from '#core/domain/device/firmware/firmware-baselines.ts';
 import {
   attribute,
   componentNote,

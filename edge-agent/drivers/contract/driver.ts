@@ -3,7 +3,7 @@
 // the holder. The agent does everything else: claims, epochs, the checkpoint, resumption after a
 // crash, time limits and reports.
 
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 
 export interface Driver<Device extends DescribedDevice = ReportedDevice> {

@@ -11,7 +11,7 @@ import { reasonOf } from '#agent/log.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { pciSignature, readPciFunctionAt, readPlace } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import {

@@ -1,7 +1,7 @@
 // How a card of driver `intel_fpga` is reported.
 
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
-import { pciTraits } from '#agent/drivers/pci/ids.ts';
+import { pciTraits } from '#agent/drivers/pci/naming/ids.ts';
 import { type PciFunction, readPciDetails, readPlace } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice, ReportedRegion } from '#core/contracts/report/inventory-report.ts';

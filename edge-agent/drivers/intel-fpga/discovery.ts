@@ -1,7 +1,7 @@
 // What driver `intel_fpga` finds of one card, and what its regions hold.
 
 import { offeredAddresses } from '#agent/drivers/pci/index.ts';
-import type { Serials } from '#agent/drivers/pci/serials.ts';
+import type { Serials } from '#agent/drivers/pci/naming/serials.ts';
 import { checkImage, type GbsImage } from '#agent/images/image-check.ts';
 import { reasonOf } from '#agent/log.ts';
 import { type PciFunction, readPciFunctionAt } from '#agent/sysfs/pci.ts';

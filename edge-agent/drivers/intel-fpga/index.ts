@@ -10,12 +10,12 @@ import type {
   RegionImage,
 } from '#agent/drivers/contract/driver.ts';
 import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
-import { createSerials } from '#agent/drivers/pci/serials.ts';
+import { createSerials } from '#agent/drivers/pci/naming/serials.ts';
 import { functionCount } from '#agent/drivers/pci/setup.ts';
 import { checkImage } from '#agent/images/image-check.ts';
 import { reasonOf } from '#agent/log.ts';
 import { type PciFunction, pciSignature, readPciFunctionAt } from '#agent/sysfs/pci.ts';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { portOfRegion } from './describe.ts';
 import { type DiscoveryDeps, discoverCard } from './discovery.ts';

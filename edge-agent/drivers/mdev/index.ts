@@ -3,7 +3,7 @@
 
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
-import { modelName } from '#agent/drivers/pci/names.ts';
+import { modelName } from '#agent/drivers/pci/naming/names.ts';
 import { reasonOf } from '#agent/log.ts';
 import {
   type ExistingMdev,

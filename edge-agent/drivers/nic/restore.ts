@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import type { Clock } from '#agent/clock.ts';
 import { type PciFunction, readPciFunctionAt, virtualLinks } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import { compareSettings, type FunctionSettings, kernelDefaults, noMac } from './function.ts';
 import { type LinkDeps, type Ports, readLink, setFunction } from './link.ts';
 

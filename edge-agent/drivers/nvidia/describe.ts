@@ -1,7 +1,7 @@
 // How a card of driver `nvidia_gpu` is reported.
 
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
-import { modelName } from '#agent/drivers/pci/names.ts';
+import { modelName } from '#agent/drivers/pci/naming/names.ts';
 import { readMdevParents, typeDirectory } from '#agent/sysfs/mdev.ts';
 import { type PciFunction, readPlace } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';

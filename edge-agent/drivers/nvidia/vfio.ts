@@ -9,7 +9,7 @@ import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { HostChange } from '#agent/drivers/contract/driver.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import { type Records, recordName, toRecords } from './records.ts';
 import type { VgpuCards } from './settings.ts';
 

@@ -3,7 +3,7 @@
 // Specification 1.4.
 
 import type { Clock } from '#agent/clock.ts';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import type { NvmeSettings } from './settings.ts';
 import {
   type Controller,

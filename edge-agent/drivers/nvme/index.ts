@@ -4,10 +4,10 @@
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
 import { type AllowListEntry, matches } from '#agent/drivers/pci/allow-list.ts';
-import { ssdTraits } from '#agent/drivers/pci/ids.ts';
 import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
+import { ssdTraits } from '#agent/drivers/pci/naming/ids.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { allowedFunctions, findTwins, type NvmeDeps, nvmeName, withController } from './access.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import { reasonOf } from '#agent/log.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import type { ControllerFacts } from './controllers.ts';
 import type { Erasure } from './erase.ts';
 import type { NvmeSettings } from './settings.ts';

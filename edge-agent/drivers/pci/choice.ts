@@ -5,7 +5,7 @@ import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { type AllowListEntry, matches } from './allow-list.ts';
 import { refuseCardFunctions } from './fitness/card-functions.ts';
-import { deviceType } from './ids.ts';
+import { deviceType } from './naming/ids.ts';
 import { isOtherBridge } from './pools.ts';
 
 /** A physical function and what it offers: itself, or its virtual functions. */

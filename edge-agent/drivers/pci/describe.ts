@@ -10,8 +10,8 @@ import { present } from '#core/shapes/derive/present.ts';
 import type { AllowListEntry } from './allow-list.ts';
 import type { Choice, Wish } from './choice.ts';
 import { fabricAttributes } from './fitness/boards.ts';
-import { deviceType, pciTraits } from './ids.ts';
-import { modelName } from './names.ts';
+import { deviceType, pciTraits } from './naming/ids.ts';
+import { modelName } from './naming/names.ts';
 import { type FabricManager, partitionSeconds } from './partitions.ts';
 import {
   composePools,

@@ -36,11 +36,11 @@ import {
   type UnfitDeps,
   withhold,
 } from './fitness/unfit-functions.ts';
+import { createSerials, type Serials } from './naming/serials.ts';
 import { createPartitions, type FabricManager } from './partitions.ts';
 import { type PciPool, partitionedSets } from './pools.ts';
 import { resetRungs } from './reset.ts';
 import { type LadderDeps, resetByLadder } from './reset-ladder.ts';
-import { createSerials, type Serials } from './serials.ts';
 import { planPci } from './setup.ts';
 
 interface PciDriverDeps {

@@ -9,7 +9,7 @@ import { absolutePath } from '#agent/drivers/contract/setting-forms.ts';
 import { examineToolVersion } from '#agent/drivers/contract/tool-version.ts';
 import { reasonOf } from '#agent/log.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
 
 const hostnameIs = 'must be a name or an address, such as "192.168.122.2"';

@@ -13,7 +13,7 @@ import type { Hardware } from '#agent/hardware/port.ts';
 import { reasonOf } from '#agent/log.ts';
 import { cardIds, type PciFunction, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import { faultAfterReset, type ResetRung, readState, toEvidence } from './reset.ts';
 import { bindFunction } from './setup.ts';
 

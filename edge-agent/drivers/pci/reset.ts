@@ -3,7 +3,7 @@
 
 import type { Hardware } from '#agent/hardware/port.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
 /** In the order of what they reach: the function, its bus, and its place in the kernel. */

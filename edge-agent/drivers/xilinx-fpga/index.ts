@@ -6,7 +6,7 @@ import { createDeviceLocks, type DeviceLocks } from '#agent/device-locks.ts';
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Driver, HostChange, NotOffered } from '#agent/drivers/contract/driver.ts';
 import { aerHealth } from '#agent/drivers/pci/health.ts';
-import { modelName } from '#agent/drivers/pci/names.ts';
+import { modelName } from '#agent/drivers/pci/naming/names.ts';
 import { bindFunction } from '#agent/drivers/pci/setup.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import { checkXclbin, shownUuid } from '#agent/images/xclbin.ts';

@@ -8,7 +8,7 @@ import { ImageRefused } from '#agent/images/image-check.ts';
 import { plainUuid, readXclbin, shownUuid, type Xclbin } from '#agent/images/xclbin.ts';
 import { reasonOf } from '#agent/log.ts';
 import { type PciFunction, readPciFunctionAt } from '#agent/sysfs/pci.ts';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import { type Card, type CardFacts, interfacesFrom, type KnownCards } from './cards.ts';
 import type { XilinxSettings } from './settings.ts';
 import { load, readPlatform, reset, type ToolDeps } from './tools.ts';

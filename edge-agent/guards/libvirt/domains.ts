@@ -4,7 +4,7 @@
 import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { shown } from '#agent/guards/uses.ts';
+import { shown } from '#agent/guards/uses/uses.ts';
 import { type DomainDefinition, readDomain } from './domain-definition.ts';
 import { XmlInvalid } from './xml.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { componentImageAnswer } from '#core/contracts/api/programs.ts';
-import { readComponentImage } from '#core/domain/device/component-image.ts';
+import { readComponentImage } from '#core/domain/device/firmware/component-image.ts';
 import { ImageConflict, InvalidInput } from '#core/domain/errors.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
 import { findUsableImage } from '#core/operations/program/find-usable-image.ts';

@@ -1,4 +1,4 @@
-import { parseBaselineId } from '#core/domain/device/firmware-baselines.ts';
+import { parseBaselineId } from '#core/domain/device/firmware/firmware-baselines.ts';
 import { deleteBaseline } from '#core/operations/devices/set-baseline.ts';
 import { action } from '#functions/http/action.ts';
 

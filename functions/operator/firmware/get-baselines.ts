@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { baselineAnswer } from '#core/contracts/api/programs.ts';
-import { baselineId } from '#core/domain/device/firmware-baselines.ts';
+import { baselineId } from '#core/domain/device/firmware/firmware-baselines.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { listAction } from '#functions/operator/list.ts';
 

@@ -1,12 +1,15 @@
 import * as z from 'zod';
 import { firmwareAnswer } from '#core/contracts/api/programs.ts';
 import type { Deps } from '#core/deps.ts';
-import { kindOfComponent, modelOf } from '#core/domain/device/component-image.ts';
 import { type Device, operatorStatus } from '#core/domain/device/device.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
-import { type FirmwareBaseline, findBaseline } from '#core/domain/device/firmware-baselines.ts';
+import { kindOfComponent, modelOf } from '#core/domain/device/firmware/component-image.ts';
+import {
+  type FirmwareBaseline,
+  findBaseline,
+} from '#core/domain/device/firmware/firmware-baselines.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
-import { viewPrograms } from '#functions/http/view-programs.ts';
+import { viewPrograms } from '#functions/http/programs.ts';
 import { listAction } from '#functions/operator/list.ts';
 import { fillPage } from '#functions/operator/page.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { baselineAnswer } from '#core/contracts/api/programs.ts';
-import { parseBaselineId } from '#core/domain/device/firmware-baselines.ts';
+import { parseBaselineId } from '#core/domain/device/firmware/firmware-baselines.ts';
 import { setBaseline } from '#core/operations/devices/set-baseline.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { firmwareBaseline } from '#core/shapes/device.ts';

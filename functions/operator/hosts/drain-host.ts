@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { drainedAnswer } from '#core/contracts/api/operator.ts';
+import { drainedAnswer } from '#core/contracts/api/operator/hosts.ts';
 import { drainHost } from '#core/operations/hosts/drain-host.ts';
 import { action } from '#functions/http/action.ts';
 import { futureTime } from '#functions/operator/range.ts';

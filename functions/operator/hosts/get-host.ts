@@ -1,4 +1,4 @@
-import { hostDetailAnswer } from '#core/contracts/api/operator.ts';
+import { hostDetailAnswer } from '#core/contracts/api/operator/hosts.ts';
 import type { Deps } from '#core/deps.ts';
 import { findHost } from '#core/operations/hosts/find-host.ts';
 import { action } from '#functions/http/action.ts';

@@ -1,6 +1,6 @@
 // Where the accelerators of a host are, who holds which, and what its pools can give together.
 
-import { topologyAnswer } from '#core/contracts/api/operator.ts';
+import { topologyAnswer } from '#core/contracts/api/operator/hosts.ts';
 import type { AttachHandle, Deployable, Device } from '#core/domain/device/device.ts';
 import { handleStateOf } from '#core/domain/device/handle-state.ts';
 import { countTogether } from '#core/domain/pool/pool-sizes.ts';

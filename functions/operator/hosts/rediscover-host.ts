@@ -1,5 +1,5 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { rediscoverAnswer } from '#core/contracts/api/operator.ts';
+import { rediscoverAnswer } from '#core/contracts/api/operator/hosts.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { rediscoverHost } from '#core/operations/host-work/rediscover-host.ts';
 import { action, type Request } from '#functions/http/action.ts';

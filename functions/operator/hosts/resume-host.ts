@@ -1,4 +1,4 @@
-import { resumedAnswer } from '#core/contracts/api/operator.ts';
+import { resumedAnswer } from '#core/contracts/api/operator/hosts.ts';
 import { resumeHost } from '#core/operations/hosts/drain-host.ts';
 import { action } from '#functions/http/action.ts';
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { settledAnswer } from '#core/contracts/api/operator.ts';
+import { settledAnswer } from '#core/contracts/api/operator/hosts.ts';
 import { endConflict } from '#core/operations/hosts/end-conflict.ts';
 import { findHost } from '#core/operations/hosts/find-host.ts';
 import { action } from '#functions/http/action.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { ListRow } from '#core/contracts/api/lists.ts';
+import type { ListRow } from '#core/contracts/api/lists/lists.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { type IncidentKind, storedKinds } from '#core/domain/history/incidents.ts';
 import { listAction } from '#functions/operator/list.ts';

@@ -28,7 +28,7 @@ import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import { failedBindKeptMs, workDueMs } from '#core/domain/host-work/deadlines.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
 import type { InstanceUuid } from '#core/domain/ids.ts';
-import { waitingInstances } from '#core/operations/release/reap-waiting.ts';
+import { waitingInstances } from '#core/operations/release/reap/reap-waiting.ts';
 import type { Read } from '#functions/operator/page.ts';
 import {
   deviceReads,

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { createHttp } from '#core/clients/http.ts';
+import { identityUrl } from '#core/clients/openstack/keystone/own-token.ts';
 import { createFindName, type FindName, namedKinds } from '#core/clients/openstack/names.ts';
-import { identityUrl } from '#core/clients/openstack/own-token.ts';
 import { namesAnswer } from '#core/contracts/api/openstack.ts';
 import type { Deps } from '#core/deps.ts';
 import { InvalidInput } from '#core/domain/errors.ts';

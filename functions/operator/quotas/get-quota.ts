@@ -1,4 +1,4 @@
-import { quotaAnswer } from '#core/contracts/api/operator.ts';
+import { quotaAnswer } from '#core/contracts/api/operator/use.ts';
 import { countProjectUse } from '#core/operations/quotas/count-use.ts';
 import { action } from '#functions/http/action.ts';
 import { checkProjectId, checkProjects } from '#functions/operator/projects.ts';

@@ -1,4 +1,4 @@
-import { quotaAnswer } from '#core/contracts/api/operator.ts';
+import { quotaAnswer } from '#core/contracts/api/operator/use.ts';
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import { Forbidden } from '#core/domain/errors.ts';

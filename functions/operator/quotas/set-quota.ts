@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { quotaAnswer } from '#core/contracts/api/operator.ts';
+import { quotaAnswer } from '#core/contracts/api/operator/use.ts';
 import { limitMax, readLimits } from '#core/domain/quota/quota.ts';
 import { countProjectUse } from '#core/operations/quotas/count-use.ts';
 import { setQuota } from '#core/operations/quotas/set-quota.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { ListRow } from '#core/contracts/api/lists.ts';
+import type { ListRow } from '#core/contracts/api/lists/lists.ts';
 import type { Deps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import type { Caller } from '#core/domain/caller.ts';

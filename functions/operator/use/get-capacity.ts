@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { capacityAnswer } from '#core/contracts/api/operator.ts';
+import { capacityAnswer } from '#core/contracts/api/operator/use.ts';
 import { profileRequest } from '#core/contracts/api/profile-request.ts';
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
@@ -19,10 +19,10 @@ import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { MarkerNotFound } from '#core/store/table/marker-not-found.ts';
 import { action, type Reply } from '#functions/http/action.ts';
-import { validate } from '#functions/http/body.ts';
 import { HttpFault } from '#functions/http/faults.ts';
 import { pageReply } from '#functions/http/links.ts';
 import { isOperator } from '#functions/http/policy.ts';
+import { validate } from '#functions/http/request/body.ts';
 import { hostname, hostsAtOnce, limit } from '#functions/operator/page.ts';
 import { viewFits, viewHostCapacity, viewTotal } from '#functions/operator/view.ts';
 

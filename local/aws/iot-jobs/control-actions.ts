@@ -8,14 +8,14 @@ import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { JobsError } from './errors.ts';
 import {
   jobIdPattern,
+  parse,
   plainText,
   statusDetails,
   thingPattern,
   timeoutMinutesMax,
 } from './input.ts';
-import type { Jobs } from './jobs.ts';
-import { type ExecutionStatus, executionStatuses } from './lifecycle.ts';
-import { parse } from './parse.ts';
+import type { Jobs } from './store/jobs.ts';
+import { type ExecutionStatus, executionStatuses } from './store/lifecycle.ts';
 import { jobArn, viewExecution, viewJob, viewSummary } from './views.ts';
 
 export interface ActionContext {

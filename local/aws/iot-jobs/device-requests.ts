@@ -4,11 +4,10 @@
 
 import * as z from 'zod';
 import { JobsError } from './errors.ts';
-import { jobIdPattern, statusDetails, stepTimeoutMinutes } from './input.ts';
-import type { Jobs } from './jobs.ts';
-import { deviceStatuses, type Execution, isTerminal } from './lifecycle.ts';
+import { jobIdPattern, parse, statusDetails, stepTimeoutMinutes } from './input.ts';
 import { listedMax } from './notifications.ts';
-import { parse } from './parse.ts';
+import type { Jobs } from './store/jobs.ts';
+import { deviceStatuses, type Execution, isTerminal } from './store/lifecycle.ts';
 import { seconds, viewForDevice, viewPending, viewState } from './views.ts';
 
 export interface Reply {

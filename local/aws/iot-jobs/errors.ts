@@ -1,7 +1,7 @@
 // The errors of AWS IoT Jobs. A client of the control plane gets an error as an exception over
 // HTTP, a device as a code over MQTT.
 
-import type { Execution } from './lifecycle.ts';
+import type { Execution } from './store/lifecycle.ts';
 
 /** The codes that devices get. The last four concern the control plane only. */
 export type JobsErrorCode =

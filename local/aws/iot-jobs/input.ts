@@ -2,6 +2,7 @@
 // https://docs.aws.amazon.com/iot/latest/apireference/API_iot-jobs-data_UpdateJobExecution.html
 
 import * as z from 'zod';
+import { JobsError } from './errors.ts';
 
 export const jobIdPattern = /^[a-zA-Z0-9_-]{1,64}$/;
 export const thingPattern = /^[a-zA-Z0-9:_-]{1,128}$/;
@@ -25,3 +26,13 @@ export const stepTimeoutMinutes = z
   .int()
   .max(timeoutMinutesMax)
   .refine((minutes) => minutes === -1 || minutes >= 1, 'neither -1 nor at least 1');
+
+/** @throws JobsError InvalidRequest, which names the first wrong field */
+export function parse<T extends z.ZodType>(schema: T, input: unknown): z.output<T> {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const unknown = issue?.code === 'unrecognized_keys' ? ' (not supported by the fake)' : '';
+  const message = `${issue?.path.join('.')}: ${issue?.message}${unknown}`;
+  throw new JobsError('InvalidRequest', message);
+}

@@ -3,8 +3,8 @@
 // that its start has a `notify` and that only a job that comes or goes has one.
 // https://docs.aws.amazon.com/iot/latest/developerguide/jobs-comm-notifications.html
 
-import type { Execution } from './lifecycle.ts';
-import type { JobStorage } from './storage.ts';
+import type { Execution } from './store/lifecycle.ts';
+import type { JobStorage } from './store/storage.ts';
 import { seconds, viewForDevice, viewPending } from './views.ts';
 
 /** How many pending jobs `notify` lists, as AWS does. */

@@ -5,11 +5,11 @@ import { type Log, silentLog } from '#core/log.ts';
 import { type HttpEngine, type ListenOptions, serve } from '#local/ports.ts';
 import { createControlPlane } from './control-plane.ts';
 import { answerDevice, type Reply } from './device-requests.ts';
-import { Jobs } from './jobs.ts';
 import { type Notification, Notifier } from './notifications.ts';
-import { type Deliver, Outbox } from './outbox.ts';
 import type { ThingRegistry } from './registry/registry.ts';
-import { JobStorage } from './storage.ts';
+import { Jobs } from './store/jobs.ts';
+import { type Deliver, Outbox } from './store/outbox.ts';
+import { JobStorage } from './store/storage.ts';
 import { createThrottle } from './throttle.ts';
 
 export interface IotJobsOptions extends Partial<ListenOptions> {

@@ -1,8 +1,8 @@
 // Jobs and executions as AWS shows them: to devices with whole seconds and the document as an
 // object, to the control plane with fractions of seconds and the document as text.
 
-import { deadlineOf, type Execution, type ExecutionStatus } from './lifecycle.ts';
-import type { Job } from './storage.ts';
+import { deadlineOf, type Execution, type ExecutionStatus } from './store/lifecycle.ts';
+import type { Job } from './store/storage.ts';
 
 export function seconds(ms: number): number {
   return Math.floor(ms / 1000);

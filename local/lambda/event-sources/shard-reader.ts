@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/client-dynamodb-streams';
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
 import { type Log, silentLog } from '#core/log.ts';
-import type { EngineWrites } from '#local/aws/dynamodb-writes.ts';
+import type { EngineWrites } from '#local/aws/dynamodb/dynamodb-writes.ts';
 import { invoke, type LambdaFunction } from '#local/lambda/lambda.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import { retryDelayMs } from './retry-delay.ts';

@@ -5,7 +5,7 @@ import {
   createKeystone,
   type Keystone,
   type TokenIdentity,
-} from '#core/clients/openstack/keystone.ts';
+} from '#core/clients/openstack/keystone/keystone.ts';
 import { silentLog } from '#core/log.ts';
 import { type Answer, type Ask, header } from '#local/openstack/http-service.ts';
 import { serviceCredentials } from './keystone.ts';

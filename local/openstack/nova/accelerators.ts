@@ -3,7 +3,7 @@
 // every request, and no retries.
 
 import * as z from 'zod';
-import type { Keystone } from '#core/clients/openstack/keystone.ts';
+import type { Keystone } from '#core/clients/openstack/keystone/keystone.ts';
 import { type HttpAnswer, send } from '#local/http-call.ts';
 import { type Arq, arq } from './state.ts';
 

@@ -1,7 +1,7 @@
 // Host aggregates of the fake Nova: those that a test creates, with their hosts.
 
 import * as z from 'zod';
-import type { TokenIdentity } from '#core/clients/openstack/keystone.ts';
+import type { TokenIdentity } from '#core/clients/openstack/keystone/keystone.ts';
 import { Refusal, type Routes } from '#local/openstack/http-service.ts';
 import type { State } from '#local/openstack/state-file.ts';
 import { allow, read } from './bodies.ts';

@@ -1,7 +1,7 @@
 // What requests to the fake Nova must have: their bodies, and the roles of their callers.
 
 import * as z from 'zod';
-import type { TokenIdentity } from '#core/clients/openstack/keystone.ts';
+import type { TokenIdentity } from '#core/clients/openstack/keystone/keystone.ts';
 import { type Ask, Refusal } from '#local/openstack/http-service.ts';
 
 // Clients also send images, networks and so on; the fake ignores them.

@@ -3,7 +3,7 @@
 // server, registers for the events, lists the ARQs, waits, and lists them again.
 
 import { setTimeout } from 'node:timers/promises';
-import type { Keystone } from '#core/clients/openstack/keystone.ts';
+import type { Keystone } from '#core/clients/openstack/keystone/keystone.ts';
 import type { State } from '#local/openstack/state-file.ts';
 import {
   type AcceleratorApi,

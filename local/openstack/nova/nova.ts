@@ -2,7 +2,7 @@
 // (build.ts), and the part of flavors and hosts that this needs. Paths that begin with an
 // underscore are not Nova's: they show a demo or a test the state inside.
 
-import type { TokenIdentity } from '#core/clients/openstack/keystone.ts';
+import type { TokenIdentity } from '#core/clients/openstack/keystone/keystone.ts';
 import { computeDiscovery, computeMinorMax, discoveryAnswer } from '#local/openstack/discovery.ts';
 import {
   type Answer,

@@ -3,7 +3,7 @@
 
 import * as z from 'zod';
 import { createHttp } from '#core/clients/http.ts';
-import type { Keystone } from '#core/clients/openstack/keystone.ts';
+import type { Keystone } from '#core/clients/openstack/keystone/keystone.ts';
 import { createPlacement, type Placement } from '#core/clients/openstack/placement.ts';
 import { type CallService, createServiceCalls } from '#core/clients/openstack/service-calls.ts';
 import { standardClasses } from '#local/openstack/placement/names.ts';

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import type { TokenIdentity } from '#core/clients/openstack/keystone.ts';
+import type { TokenIdentity } from '#core/clients/openstack/keystone/keystone.ts';
 
 const flavor = z.object({
   id: z.string(),

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Address, AliasSpec, DeviceSpec } from '#core/contracts/nova/pci-forms.ts';
 import type { Group } from '#core/domain/profile/device-profile.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { ownerTrait } from '#core/shapes/placement-names.ts';
+import { ownerTrait } from '#core/shapes/vocabulary/placement-names.ts';
 import { mayBeSame, mayOverlap } from './overlap.ts';
 
 /** An entry of the allow-list of driver `pci`. */

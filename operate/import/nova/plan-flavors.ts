@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { canonicalGroups, type Group, isProfileName } from '#core/domain/profile/device-profile.ts';
-import { ownerTrait } from '#core/shapes/placement-names.ts';
+import { ownerTrait } from '#core/shapes/vocabulary/placement-names.ts';
 import type { Flavor } from './flavors.ts';
 import type { AliasPlan } from './plan-devices.ts';
 import { type MdevPlan, mdevGroup } from './plan-mdevs.ts';

@@ -1,7 +1,7 @@
 // Which of Nova's types of mediated devices driver `mdev` of the agent offers. Pure.
 
 import type { MdevType } from '#core/contracts/nova/nova-conf.ts';
-import { ownerTrait } from '#core/shapes/placement-names.ts';
+import { ownerTrait } from '#core/shapes/vocabulary/placement-names.ts';
 
 export interface MdevPool {
   readonly parents: readonly string[];

@@ -2,10 +2,10 @@
 
 import type * as z from 'zod';
 import { type Column, tableLines } from '#core/command-line/columns.ts';
-import { availabilityAnswer, capacityDetailAnswer } from '#core/contracts/api/operator.ts';
+import { availabilityAnswer, capacityDetailAnswer } from '#core/contracts/api/operator/use.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
-import { flag, optionOf } from '#operate/ops/options.ts';
+import { flag, optionOf } from '#operate/ops/arguments/options.ts';
 import type { ApiVerb } from '#operate/ops/verb.ts';
 
 /** A tenant gets the availability alone. */

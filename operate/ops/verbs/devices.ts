@@ -5,10 +5,16 @@ import { freedAnswer, grantsAnswer, resetAnswer } from '#core/contracts/api/devi
 import { present } from '#core/shapes/derive/present.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
-import { flag, optionOf, projectOption, required, storedId } from '#operate/ops/options.ts';
+import {
+  flag,
+  optionOf,
+  projectOption,
+  required,
+  storedId,
+} from '#operate/ops/arguments/options.ts';
+import { counted, shownDone, shownOne } from '#operate/ops/output/shown.ts';
 import type { ApiVerb, Argument } from '#operate/ops/verb.ts';
-import { listColumns, rowAnswer } from './list-columns.ts';
-import { counted, shownDone, shownOne } from './shown.ts';
+import { listColumns, rowAnswer } from './lists/list-columns.ts';
 
 const grants = answer(grantsAnswer, 'grants');
 const operatorsPath = (input: Input, verb: 'grant' | 'revoke' | 'reset') =>

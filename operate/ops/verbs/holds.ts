@@ -5,11 +5,11 @@ import { holdDetailAnswer } from '#core/contracts/api/devices.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
-import { optionOf, required } from '#operate/ops/options.ts';
+import { optionOf, required } from '#operate/ops/arguments/options.ts';
+import { counted, shownDone, shownOne } from '#operate/ops/output/shown.ts';
 import type { ApiVerb, Argument } from '#operate/ops/verb.ts';
 import { wrongUsage } from '#operate/ops/verb.ts';
-import { listColumns, rowAnswer } from './list-columns.ts';
-import { counted, shownDone, shownOne } from './shown.ts';
+import { listColumns, rowAnswer } from './lists/list-columns.ts';
 
 const holdsPath = '/operator/v1/holds';
 const oneHold: Argument = { name: 'hold', help: "the hold's id, as the list shows it" };

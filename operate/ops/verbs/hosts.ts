@@ -2,15 +2,15 @@
 
 import * as z from 'zod';
 import { columnsOf, propertyLines, tableLines } from '#core/command-line/columns.ts';
-import { drainedAnswer, hostDetailAnswer } from '#core/contracts/api/operator.ts';
-import { holdTexts, hostDeviceTitles, notOfferedTitles } from '#core/contracts/api/titles.ts';
+import { holdTexts, hostDeviceTitles, notOfferedTitles } from '#core/contracts/api/lists/titles.ts';
+import { drainedAnswer, hostDetailAnswer } from '#core/contracts/api/operator/hosts.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
 import type { Api } from '#operate/ops/api.ts';
-import { optionOf, required } from '#operate/ops/options.ts';
+import { optionOf, required } from '#operate/ops/arguments/options.ts';
+import { counted, shownDone, shownStatus } from '#operate/ops/output/shown.ts';
 import type { ApiVerb, Argument, Options, Shown } from '#operate/ops/verb.ts';
-import { listColumns } from './list-columns.ts';
-import { counted, shownDone, shownStatus } from './shown.ts';
+import { listColumns } from './lists/list-columns.ts';
 import { topologyVerb } from './topology.ts';
 
 const wholeHost = answer(hostDetailAnswer, 'hostname', 'devices', 'not_offered');

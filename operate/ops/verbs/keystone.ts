@@ -2,6 +2,7 @@
 
 import type { Column } from '#core/command-line/columns.ts';
 import type { Input } from '#operate/command.ts';
+import { flag, optionOf, required } from '#operate/ops/arguments/options.ts';
 import { endpointFault } from '#operate/ops/keystone/endpoint-form.ts';
 import {
   type Making,
@@ -15,9 +16,8 @@ import {
   planRegistration,
 } from '#operate/ops/keystone/plan-registration.ts';
 import { findPlace, readRegistered } from '#operate/ops/keystone/read-registered.ts';
-import { flag, optionOf, required } from '#operate/ops/options.ts';
+import { tableOf } from '#operate/ops/output/shown.ts';
 import { type KeystoneAsking, type KeystoneVerb, wrongUsage } from '#operate/ops/verb.ts';
-import { tableOf } from './shown.ts';
 
 async function register(asking: KeystoneAsking) {
   const { keystone, input } = asking;

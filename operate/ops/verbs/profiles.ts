@@ -1,15 +1,15 @@
 // Device profiles after their creation, which is Cyborg's own API's and the openstack client's.
 
 import { operatorProfile } from '#core/contracts/api/device-profiles.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import type { Input } from '#operate/command.ts';
 import { type Answer, answer } from '#operate/ops/answers.ts';
 import type { Api } from '#operate/ops/api.ts';
-import { optionOf, projectOption, repeated, required } from '#operate/ops/options.ts';
+import { optionOf, projectOption, repeated, required } from '#operate/ops/arguments/options.ts';
+import { shownDone, shownOne } from '#operate/ops/output/shown.ts';
 import { type ApiVerb, type Argument, type Shown, wrongUsage } from '#operate/ops/verb.ts';
-import { listColumns, rowAnswer } from './list-columns.ts';
-import { shownDone, shownOne } from './shown.ts';
+import { listColumns, rowAnswer } from './lists/list-columns.ts';
 
 /** What a change sends back must be known. */
 const whole = answer(operatorProfile, 'name', 'description', 'groups', 'revision', 'projects');

@@ -3,10 +3,10 @@
 import * as z from 'zod';
 import { cellText } from '#core/command-line/columns.ts';
 import type { Input } from '#operate/command.ts';
-import { storedId } from '#operate/ops/options.ts';
+import { storedId } from '#operate/ops/arguments/options.ts';
+import { shownDone, shownOne } from '#operate/ops/output/shown.ts';
 import { type ApiVerb, type Argument, wrongUsage } from '#operate/ops/verb.ts';
-import { listColumns, rowAnswer } from './list-columns.ts';
-import { shownDone, shownOne } from './shown.ts';
+import { listColumns, rowAnswer } from './lists/list-columns.ts';
 
 const quota = rowAnswer('quotas');
 

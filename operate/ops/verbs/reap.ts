@@ -2,12 +2,12 @@
 
 import type * as z from 'zod';
 import type { Column } from '#core/command-line/columns.ts';
-import { reapAnswer } from '#core/contracts/api/operator.ts';
+import { reapAnswer } from '#core/contracts/api/operator/incidents.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { answer } from '#operate/ops/answers.ts';
-import { flag, optionOf } from '#operate/ops/options.ts';
+import { flag, optionOf } from '#operate/ops/arguments/options.ts';
+import { counted, shownDone, tableOf } from '#operate/ops/output/shown.ts';
 import { type ApiVerb, type Shown, wrongUsage } from '#operate/ops/verb.ts';
-import { counted, shownDone, tableOf } from './shown.ts';
 
 const reaped = answer(reapAnswer, 'waiting', 'released', 'kept', 'left');
 type Reaped = z.infer<typeof reaped>;

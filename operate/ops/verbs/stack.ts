@@ -2,7 +2,7 @@
 // they bring AWS's clients.
 
 import { installedAt } from '#operate/enrol/host-folder.ts';
-import { flag, optionOf, repeated, required } from '#operate/ops/options.ts';
+import { flag, optionOf, repeated, required } from '#operate/ops/arguments/options.ts';
 import type { Argument, Options, StackVerb } from '#operate/ops/verb.ts';
 
 const host: Argument = { name: 'host', help: "the compute node's name in Nova" };
@@ -27,9 +27,9 @@ const folderOptions: Options = {
   at: optionOf('folder', `where the folder will be on the host; ${installedAt}`),
   images: optionOf('url', "where the stage's images are: the stack's output ImageSource"),
 };
-type EnrolVerb = keyof typeof import('#operate/enrol.ts')['enrol'];
+type EnrolVerb = keyof typeof import('#operate/commands/enrol.ts')['enrol'];
 const enrol = (verb: EnrolVerb) => ({
-  load: async () => (await import('#operate/enrol.ts')).enrol[verb],
+  load: async () => (await import('#operate/commands/enrol.ts')).enrol[verb],
 });
 
 export const stackVerbs: readonly StackVerb[] = [
@@ -38,7 +38,7 @@ export const stackVerbs: readonly StackVerb[] = [
     summary: 'checks a deployed stack, changes nothing, and exits with 1 if something is wrong',
     options: { ...environment, url: optionOf('url', "the API, if it differs from the catalog's") },
     example: 'cyborg-ops doctor --environment prod.json',
-    load: async () => (await import('#operate/doctor.ts')).doctor,
+    load: async () => (await import('#operate/commands/doctor.ts')).doctor,
   },
   {
     path: ['enrol', 'add'],
@@ -100,7 +100,7 @@ export const stackVerbs: readonly StackVerb[] = [
     arguments: [{ ...host, isRepeated: true }],
     options: { repair: flag('makes Placement hold what is stored'), ...environment },
     example: 'cyborg-ops reconcile cmp1.example --environment prod.json',
-    load: async () => (await import('#operate/reconcile.ts')).reconcile,
+    load: async () => (await import('#operate/commands/reconcile.ts')).reconcile,
   },
   {
     path: ['settle'],
@@ -111,7 +111,7 @@ export const stackVerbs: readonly StackVerb[] = [
       ...environment,
     },
     example: 'cyborg-ops settle cmp1.example --environment prod.json',
-    load: async () => (await import('#operate/settle.ts')).settle,
+    load: async () => (await import('#operate/commands/settle.ts')).settle,
   },
   {
     path: ['restore'],
@@ -126,7 +126,7 @@ export const stackVerbs: readonly StackVerb[] = [
       apply,
     },
     example: 'cyborg-ops restore --stage prod --suffix restored --moment 2026-11-20T13:00:00Z',
-    load: async () => (await import('#operate/restore.ts')).restore,
+    load: async () => (await import('#operate/commands/restore.ts')).restore,
   },
   {
     path: ['profiles', 'migrate'],
@@ -139,7 +139,7 @@ export const stackVerbs: readonly StackVerb[] = [
     },
     example:
       'cyborg-ops profiles migrate --rename trait:CUSTOM_OLD=CUSTOM_NEW --environment prod.json',
-    load: async () => (await import('#operate/profiles.ts')).profiles,
+    load: async () => (await import('#operate/commands/profiles.ts')).profiles,
   },
   {
     path: ['import', 'cyborg'],
@@ -152,7 +152,7 @@ export const stackVerbs: readonly StackVerb[] = [
       ...environment,
     },
     example: 'cyborg-ops import cyborg --tables cyborg.xml --environment prod.json',
-    load: async () => (await import('#operate/import.ts')).importCyborg,
+    load: async () => (await import('#operate/commands/import.ts')).importCyborg,
   },
   {
     path: ['import', 'nova-pci'],
@@ -173,13 +173,13 @@ export const stackVerbs: readonly StackVerb[] = [
       ...environment,
     },
     example: 'cyborg-ops import nova-pci --conf nova.conf --flavors flavors.json',
-    load: async () => (await import('#operate/import-nova-pci.ts')).importNovaPci,
+    load: async () => (await import('#operate/commands/import-nova-pci.ts')).importNovaPci,
   },
   {
     path: ['import', 'queries'],
     summary: 'the SQL statements whose answers are imported',
     example: 'cyborg-ops import queries',
-    load: async () => (await import('#operate/import.ts')).importQueries,
+    load: async () => (await import('#operate/commands/import.ts')).importQueries,
   },
   {
     path: ['export'],
@@ -187,7 +187,7 @@ export const stackVerbs: readonly StackVerb[] = [
     arguments: [{ name: 'cyborg', help: 'the service to go back to', choices: ['cyborg'] }],
     options: { tables: required('file', 'the file that was imported'), ...environment },
     example: 'cyborg-ops export cyborg --tables cyborg.xml --environment prod.json',
-    load: async () => (await import('#operate/export.ts')).exportCyborg,
+    load: async () => (await import('#operate/commands/export.ts')).exportCyborg,
   },
   {
     path: ['cost'],

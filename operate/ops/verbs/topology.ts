@@ -1,12 +1,12 @@
 // A host as a tree of NUMA nodes, root ports and switches, with who holds which accelerator.
 
 import type * as z from 'zod';
-import { topologyAnswer } from '#core/contracts/api/operator.ts';
+import { topologyAnswer } from '#core/contracts/api/operator/hosts.ts';
 import { entriesOf, type Place, placesOf } from '#core/domain/pool/host-tree.ts';
 import { sameLevels } from '#core/domain/pool/wholes.ts';
 import { answer } from '#operate/ops/answers.ts';
+import { counted } from '#operate/ops/output/shown.ts';
 import type { ApiVerb } from '#operate/ops/verb.ts';
-import { counted } from './shown.ts';
 
 const topology = answer(topologyAnswer, 'hostname', 'units', 'pools');
 type Unit = z.infer<typeof topology>['units'][number];

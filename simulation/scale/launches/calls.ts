@@ -1,7 +1,7 @@
 // What each of Nova's calls for a server with one PCI device reads, writes and leaves in the
 // streams. test/infra/launches.test.ts compares the sums with infra/cost/counted-units.ts.
 
-import type { StreamConsumerName } from '#core/contracts/queues.ts';
+import type { StreamConsumerName } from '#core/contracts/queues/queues.ts';
 import type { Resource } from '#functions/routes.ts';
 import type { ArqIndex, Units } from './dynamodb.ts';
 

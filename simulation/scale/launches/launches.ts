@@ -1,7 +1,7 @@
 // Simulates launches of servers with one PCI device each against the quotas of API Gateway,
 // Lambda, DynamoDB and EventBridge, in virtual time.
 
-import { queues } from '#core/contracts/queues.ts';
+import { queues } from '#core/contracts/queues/queues.ts';
 import { conflictAttemptsMax, conflictPauseMs } from '#core/store/table/documents.ts';
 import { taken as assumed } from '#infra/cost/bill.ts';
 import { burstOf } from '#infra/settings/throttling.ts';

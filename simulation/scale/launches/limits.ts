@@ -1,6 +1,6 @@
 // What can refuse a call of Nova or a write, and what raises it. docs/scale.md names the sources.
 
-import { queues } from '#core/contracts/queues.ts';
+import { queues } from '#core/contracts/queues/queues.ts';
 import { type Place, tableOfPlace } from './dynamodb.ts';
 
 /** AWS's default quotas, and settings of this repository by their names. */

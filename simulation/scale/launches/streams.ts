@@ -1,6 +1,6 @@
 // The readers of the tables' streams: one batch at a time of each shard, in the order of commits.
 
-import type { StreamConsumerName } from '#core/contracts/queues.ts';
+import type { StreamConsumerName } from '#core/contracts/queues/queues.ts';
 import { taken as assumed } from '#infra/cost/bill.ts';
 import { announcedWithinSeconds } from '#infra/stack/stream-filters.ts';
 import type { Timeline } from '../timeline.ts';

@@ -8,7 +8,7 @@ import {
   ServiceUnavailable,
 } from '#core/clients/http.ts';
 import { type Glance, type GlanceImage, ImageUnusable } from '#core/clients/openstack/glance.ts';
-import type { Keystone, TokenIdentity } from '#core/clients/openstack/keystone.ts';
+import type { Keystone, TokenIdentity } from '#core/clients/openstack/keystone/keystone.ts';
 import type { Staging } from '#core/clients/staging.ts';
 import type { ImageQuery } from '#core/domain/profile/device-profile.ts';
 import { present } from '#core/shapes/derive/present.ts';

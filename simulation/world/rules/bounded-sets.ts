@@ -3,8 +3,8 @@
 // for its first bind has a place.
 
 import { holdsMax } from '#core/domain/device/device-holds.ts';
-import { baselinesMax } from '#core/domain/device/firmware-baselines.ts';
-import { grantsMax } from '#core/domain/device/program-grants.ts';
+import { baselinesMax } from '#core/domain/device/firmware/firmware-baselines.ts';
+import { grantsMax } from '#core/domain/device/firmware/program-grants.ts';
 import { type ArqUuid, timeOrderedUuid } from '#core/domain/ids.ts';
 import { arqRow } from '#core/store/rows/arq-rows.ts';
 import { baselinesKey, holdsKey, unboundKey } from '#core/store/rows/rows.ts';

@@ -2,7 +2,7 @@
 // capacity of each request, so that the product needs no switch for it.
 
 import type { HttpEngine } from '#local/ports.ts';
-import { type Answer, actionOf, startForwarding } from '#test/support/aws/forwarding.ts';
+import { type Answer, actionOf, startForwarding } from '#test/support/aws/proxies/forwarding.ts';
 
 export interface Exchange {
   /** AWS's name of the action, such as `TransactWriteItems`. */

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import type { Row } from '#core/store/rows/rows.ts';
 import { type TableName, tableName, tables } from '#core/store/table/tables.ts';
-import { engineBinary, tableInput } from '#local/aws/dynamodb.ts';
+import { engineBinary, tableInput } from '#local/aws/dynamodb/dynamodb.ts';
 import type { Layout } from '#local/process/layout.ts';
 import { engineFile } from '#local/process/parts.ts';
 

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import * as z from 'zod';
-import { streamConsumers } from '#core/contracts/queues.ts';
+import { streamConsumers } from '#core/contracts/queues/queues.ts';
 import type { Layout } from '#local/process/layout.ts';
 import { checkpointDirectory, engineFile } from '#local/process/parts.ts';
 

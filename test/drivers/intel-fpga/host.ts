@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import type { ReportedDevice, ReportedRegion } from '#core/contracts/report/inventory-report.ts';
 import { DriverHost } from '#test/support/hosts/driver-host.ts';
 import { aGbs, fakeInterface, type GbsGiven } from '#test/support/hosts/gbs.ts';

@@ -1,6 +1,7 @@
 // The kernel's side of network cards, simulated over a sysfs tree: interfaces, virtual functions,
 // and the program `ip` with the JSON, the exit codes and the messages of iproute2 6.1 on a real
-// kernel with an emulated card (driver igb), where test/kernel/scenarios/nic.ts has met it.
+// kernel with an emulated card (driver igb), where test/kernel/scenarios/drivers/nic.ts has met
+// it.
 
 import { readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';

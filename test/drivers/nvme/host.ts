@@ -1,6 +1,6 @@
 // A host for tests of driver nvme, with simulated controllers.
 
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { DriverHost } from '#test/support/hosts/driver-host.ts';
 import { ownDriver } from '#test/support/hosts/own-driver.ts';

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { timed, untilHealth } from '#test/kernel/faults.ts';
-import { bindTo, type Guest } from '#test/kernel/guest.ts';
-import { badSector, nvmeController } from '#test/kernel/machine.ts';
+import { bindTo, type Guest } from '#test/kernel/machine/guest.ts';
+import { badSector, nvmeController } from '#test/kernel/machine/machine.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,

@@ -3,7 +3,7 @@
 // runs, and an image can make the upload fail in each phase.
 
 import assert from 'node:assert/strict';
-import type { Guest } from '#test/kernel/guest.ts';
+import type { Guest } from '#test/kernel/machine/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   componentDevice,

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import type { Guest, GuestProcess } from '#test/kernel/guest.ts';
+import type { Guest, GuestProcess } from '#test/kernel/machine/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import { agentProgram, bundle } from '#test/kernel/stage.ts';
 

@@ -2,8 +2,8 @@
 // the places of the functions from the tables of the firmware and from the tree of bridges.
 
 import assert from 'node:assert/strict';
-import { bindTo, type Guest, type GuestProcess } from '#test/kernel/guest.ts';
-import { numaBoard, type Serial } from '#test/kernel/numa-board.ts';
+import { bindTo, type Guest, type GuestProcess } from '#test/kernel/machine/guest.ts';
+import { numaBoard, type Serial } from '#test/kernel/machine/numa-board.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   createActiveServer,

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { holdOpen } from '#test/kernel/guest.ts';
+import { holdOpen } from '#test/kernel/machine/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { packageFile, packageVersions } from '#test/kernel/agent-packages.ts';
-import { type Guest, holdOpen } from '#test/kernel/guest.ts';
+import { type Guest, holdOpen } from '#test/kernel/machine/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,

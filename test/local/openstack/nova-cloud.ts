@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import * as z from 'zod';
 import { createHttp } from '#core/clients/http.ts';
-import { createKeystone } from '#core/clients/openstack/keystone.ts';
+import { createKeystone } from '#core/clients/openstack/keystone/keystone.ts';
 import { createPlacement, type Placement } from '#core/clients/openstack/placement.ts';
 import { silentLog } from '#core/log.ts';
 import { serviceCredentials, startKeystone } from '#local/openstack/keystone/keystone.ts';

@@ -4,7 +4,7 @@
 import { appendFileSync, copyFileSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { fetchRoot, link, own, write } from '#test/kernel/debian/root.ts';
-import type { Guest, GuestProcess } from '#test/kernel/guest.ts';
+import type { Guest, GuestProcess } from '#test/kernel/machine/guest.ts';
 import type { Stage as Host } from '#test/kernel/stage.ts';
 import {
   type CloudPlan,

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Guest } from '#test/kernel/guest.ts';
+import type { Guest } from '#test/kernel/machine/guest.ts';
 import { hardwareHost } from '#test/openstack/hardware-node.ts';
 import { operatorOf, type Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { freePort } from '#local/ports.ts';
-import type { GuestProcess } from '#test/kernel/guest.ts';
+import type { GuestProcess } from '#test/kernel/machine/guest.ts';
 import type { Stage as Host } from '#test/kernel/stage.ts';
 import {
   cache,

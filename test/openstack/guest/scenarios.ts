@@ -2,7 +2,7 @@
 // and our agent in a VM with a real kernel.
 
 import assert from 'node:assert/strict';
-import { bindTo } from '#test/kernel/guest.ts';
+import { bindTo } from '#test/kernel/machine/guest.ts';
 import { hardwareHost } from '#test/openstack/hardware-node.ts';
 import { act, restartCompute } from '#test/openstack/nodes.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';

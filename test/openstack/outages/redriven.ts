@@ -13,7 +13,7 @@ import {
   SQSClient,
   StartMessageMoveTaskCommand,
 } from '@aws-sdk/client-sqs';
-import { deadLetterQueueName, type QueueName, queueName } from '#core/contracts/queues.ts';
+import { deadLetterQueueName, type QueueName, queueName } from '#core/contracts/queues/queues.ts';
 import { urlOf } from '#local/process/layout.ts';
 import { startPlacement } from '#test/openstack/install/programs.ts';
 import { bootHost, startApiOfNova } from '#test/openstack/nodes.ts';

@@ -3,7 +3,7 @@
 // with a real kernel; what in it is no hardware is said in test/kernel/README.md.
 
 import assert from 'node:assert/strict';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import { fetchNewerQemu } from '#test/kernel/debian/qemu.ts';
 import type { Stage as Host } from '#test/kernel/stage.ts';
 import { hardwareClasses, prepareHardware } from '#test/openstack/hardware-classes.ts';

@@ -6,7 +6,7 @@ import { restoreBackup } from '#core/operations/restore/restore-backup.ts';
 import { type BackupStore, backupStore } from '#core/store/backups/backups.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName, tables } from '#core/store/table/tables.ts';
-import { tableInput } from '#local/aws/dynamodb.ts';
+import { tableInput } from '#local/aws/dynamodb/dynamodb.ts';
 
 /** Returns the moment of the backup; ISO 8601. */
 export async function backUpTables(

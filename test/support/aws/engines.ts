@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BucketLocationConstraint, CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
-import { startDynamoDb } from '#local/aws/dynamodb.ts';
+import { startDynamoDb } from '#local/aws/dynamodb/dynamodb.ts';
 import { startQueues } from '#local/aws/queues.ts';
 import { startS3 } from '#local/aws/s3.ts';
 

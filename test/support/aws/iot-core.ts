@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { IoTClient } from '@aws-sdk/client-iot';
-import { type PresenceEvent, presenceEvent } from '#core/contracts/queue-messages.ts';
+import { type PresenceEvent, presenceEvent } from '#core/contracts/queues/queue-messages.ts';
 import { type LocalBroker, startBroker } from '#local/aws/broker.ts';
 import { type Certificates, openCertificates } from '#local/aws/certificates.ts';
 import { ThingRegistry } from '#local/aws/iot-jobs/registry/registry.ts';

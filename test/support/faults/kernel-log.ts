@@ -1,6 +1,6 @@
 // The kernel's log as /dev/kmsg gives it, for tests.
 
-import type { KernelLog } from '#agent/faults/kernel-log.ts';
+import type { KernelLog } from '#agent/faults/kernel/kernel-log.ts';
 
 /** The kernel's log, with a ring of some records. */
 export function aKernelLog(ring = 100_000) {

@@ -12,7 +12,7 @@ import type { Hardware } from '#agent/hardware/port.ts';
 import { type SetUpEnd, setUp } from '#agent/process/set-up.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
-import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Evidence } from '#core/contracts/jobs/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aGuardedHost, type GuardedHost } from './guarded-host.ts';
 

@@ -10,7 +10,7 @@ import { createRediscoverRequests } from '#agent/report/rediscover-requests.ts';
 import { openCheckpoint } from '#agent/state/checkpoint.ts';
 import { openComponentRecords } from '#agent/state/component-records.ts';
 import { openStateFiles, type StateFiles } from '#agent/state/state-files.ts';
-import type { CardsMessage } from '#core/contracts/work-message.ts';
+import type { CardsMessage } from '#core/contracts/jobs/work-message.ts';
 import { aReportedDevice, silentLog } from './agent.ts';
 import { aJobsService, thing } from './agent-session.ts';
 

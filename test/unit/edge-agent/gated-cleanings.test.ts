@@ -10,7 +10,7 @@ import { runSteps } from '#agent/handles/run-steps.ts';
 import { startChild } from '#agent/hardware/watched-child.ts';
 import { type Checkpoint, openCheckpoint } from '#agent/state/checkpoint.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
-import { type CleanStep, readEvidence } from '#core/contracts/job-document.ts';
+import { type CleanStep, readEvidence } from '#core/contracts/jobs/job-document.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 import { address, aGateHost, card, handle, sleeping, startAndDie, uuid } from './gate-host.ts';

@@ -14,7 +14,7 @@ import { createDiscovery } from '#agent/report/discover.ts';
 import { openCheckpoint } from '#agent/state/checkpoint.ts';
 import { type ComponentRecords, openComponentRecords } from '#agent/state/component-records.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
-import type { ComponentStep } from '#core/contracts/job-document.ts';
+import type { ComponentStep } from '#core/contracts/jobs/job-document.ts';
 import { aReportedDevice, silentLog } from '#test/support/hosts/agent.ts';
 
 const address = '0000:3b:00.0';

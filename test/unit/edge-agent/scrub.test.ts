@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeUse, type Use } from '#agent/guards/uses.ts';
+import { describeUse, type Use } from '#agent/guards/uses/uses.ts';
 import { scrub } from '#agent/record/scrub.ts';
 
 const secret = 'alice-secret';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
+import type { CardsMessage } from '#core/contracts/jobs/work-message.ts';
 import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
-import type { CardsMessage } from '#core/contracts/work-message.ts';
 import { type TestSession, thing } from '#test/support/hosts/agent-session.ts';
 import { aGate, aJobHost, create, document, remove, uuid } from '#test/support/hosts/job-host.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';

@@ -2,7 +2,7 @@
 
 import type { Discovery, Observation } from '#agent/drivers/contract/driver.ts';
 import type { AllowListEntry } from '#agent/drivers/pci/allow-list.ts';
-import { modelName } from '#agent/drivers/pci/names.ts';
+import { modelName } from '#agent/drivers/pci/naming/names.ts';
 import type { PciPool } from '#agent/drivers/pci/pools.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { type PciFunction, readPciFunctions } from '#agent/sysfs/pci.ts';

@@ -3,11 +3,10 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import * as z from 'zod';
-import { ruleStatement, rules } from '#core/contracts/rules.ts';
+import { ruleStatement, rules } from '#core/contracts/queues/rules.ts';
 import { computeNodeName } from '#core/contracts/topics.ts';
 import { JobsError } from '#local/aws/iot-jobs/errors.ts';
-import { thingPattern } from '#local/aws/iot-jobs/input.ts';
-import { parse } from '#local/aws/iot-jobs/parse.ts';
+import { parse, thingPattern } from '#local/aws/iot-jobs/input.ts';
 import type { RegisteredCertificate, ThingRegistry } from './registry.ts';
 
 interface RegistryRequest {

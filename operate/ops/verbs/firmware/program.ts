@@ -2,13 +2,13 @@
 
 import * as z from 'zod';
 import { deployableAnswer } from '#core/contracts/api/deployables.ts';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
-import { flag, required } from '#operate/ops/options.ts';
+import { flag, required } from '#operate/ops/arguments/options.ts';
+import { shownDone } from '#operate/ops/output/shown.ts';
 import type { ApiVerb, Argument, Shown, Waiting } from '#operate/ops/verb.ts';
-import { rowAnswer } from '#operate/ops/verbs/list-columns.ts';
-import { shownDone } from '#operate/ops/verbs/shown.ts';
+import { rowAnswer } from '#operate/ops/verbs/lists/list-columns.ts';
 import { lookEveryMs, readFirmware, requestProgram } from './programs.ts';
 
 const baseline = rowAnswer('baselines');

@@ -1,7 +1,7 @@
 // Programs of components as the API shows them, and how a verb asks for one.
 
 import * as z from 'zod';
-import { lists } from '#core/contracts/api/lists.ts';
+import { lists } from '#core/contracts/api/lists/lists.ts';
 import { firmwareAnswer } from '#core/contracts/api/programs.ts';
 import { type Answer, answer } from '#operate/ops/answers.ts';
 import type { Api } from '#operate/ops/api.ts';

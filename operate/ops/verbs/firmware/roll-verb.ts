@@ -2,9 +2,9 @@
 // devices are done is what they run, so a roll that was ended is started again and goes on.
 
 import type { Column } from '#core/command-line/columns.ts';
-import { flag, optionOf } from '#operate/ops/options.ts';
+import { flag, optionOf } from '#operate/ops/arguments/options.ts';
+import { counted, tableOf } from '#operate/ops/output/shown.ts';
 import type { ApiVerb, Shown } from '#operate/ops/verb.ts';
-import { counted, tableOf } from '#operate/ops/verbs/shown.ts';
 import { drainOption, imageOption, oneComponent, oneModel } from './program.ts';
 import { type Outcome, type Place, Roll, toPlace } from './roll.ts';
 

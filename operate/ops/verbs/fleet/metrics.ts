@@ -6,7 +6,7 @@ import * as z from 'zod';
 import { oneLine } from '#core/command-line/print.ts';
 import { namesServer } from '#core/contracts/host-header.ts';
 import type { Api } from '#operate/ops/api.ts';
-import { optionOf } from '#operate/ops/options.ts';
+import { optionOf } from '#operate/ops/arguments/options.ts';
 import {
   type ApiVerb,
   CommandFailed,

@@ -4,9 +4,9 @@ import * as z from 'zod';
 import type { Column } from '#core/command-line/columns.ts';
 import { reportRow } from '#core/contracts/api/history.ts';
 import { type Answer, answer } from '#operate/ops/answers.ts';
-import { optionOf } from '#operate/ops/options.ts';
+import { optionOf } from '#operate/ops/arguments/options.ts';
+import { tableOf } from '#operate/ops/output/shown.ts';
 import type { ApiVerb } from '#operate/ops/verb.ts';
-import { tableOf } from '#operate/ops/verbs/shown.ts';
 
 const path = '/operator/v1/report';
 const row = answer(reportRow, 'day', 'model', 'in_use');

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { errorOf, type Guest } from '#test/kernel/guest.ts';
+import { errorOf, type Guest } from '#test/kernel/machine/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import type { Stage } from '#test/kernel/stage.ts';
 

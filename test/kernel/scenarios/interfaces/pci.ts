@@ -1,7 +1,7 @@
 // What the kernel does with PCI functions, and drivers of the agent rely on.
 
 import assert from 'node:assert/strict';
-import { bindTo, errorOf, type Guest, holdOpen } from '#test/kernel/guest.ts';
+import { bindTo, errorOf, type Guest, holdOpen } from '#test/kernel/machine/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import type { Stage } from '#test/kernel/stage.ts';
 

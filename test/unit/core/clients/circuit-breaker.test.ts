@@ -2,7 +2,7 @@ import { beforeEach, expect, it } from 'vitest';
 import {
   type CircuitBreaker,
   createCircuitBreaker,
-} from '#core/clients/openstack/circuit-breaker.ts';
+} from '#core/clients/openstack/keystone/circuit-breaker.ts';
 
 class Failure extends Error {}
 class Refused extends Error {

@@ -4,7 +4,7 @@ import {
   createKeystone,
   type Keystone,
   type KeystoneOptions,
-} from '#core/clients/openstack/keystone.ts';
+} from '#core/clients/openstack/keystone/keystone.ts';
 import { silentLog } from '#core/log.ts';
 import type { Answer, Ask } from '#local/openstack/http-service.ts';
 import { serviceCredentials, startKeystone } from '#local/openstack/keystone/keystone.ts';

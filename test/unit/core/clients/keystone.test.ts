@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { createHttp, ServiceUnavailable } from '#core/clients/http.ts';
-import type { OwnTokenStore } from '#core/clients/openstack/own-token.ts';
+import type { OwnTokenStore } from '#core/clients/openstack/keystone/own-token.ts';
 import type { OwnToken } from '#core/contracts/own-token.ts';
 import { loadSettings } from '#core/settings.ts';
 import type { Answer, Ask } from '#local/openstack/http-service.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createHttp, RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
-import { createKeystone, type Keystone } from '#core/clients/openstack/keystone.ts';
+import { createKeystone, type Keystone } from '#core/clients/openstack/keystone/keystone.ts';
 import {
   createPlacement,
   GenerationConflict,

@@ -2,7 +2,7 @@ import { SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { type AwsClientStub, mockClient } from 'aws-sdk-client-mock';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createQueues, type Queues } from '#core/clients/aws/queues.ts';
-import { type QueueName, queues as rows } from '#core/contracts/queues.ts';
+import { type QueueName, queues as rows } from '#core/contracts/queues/queues.ts';
 
 const urls = Object.fromEntries(
   rows.map(({ name }) => [name, `https://sqs.test/${name}`]),

@@ -3,7 +3,7 @@
 
 import { expect, it } from 'vitest';
 import { type Http, ServiceUnavailable } from '#core/clients/http.ts';
-import { createKeystone, type Keystone } from '#core/clients/openstack/keystone.ts';
+import { createKeystone, type Keystone } from '#core/clients/openstack/keystone/keystone.ts';
 import { silentLog } from '#core/log.ts';
 import { serviceCredentials } from '#local/openstack/keystone/keystone.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { jobId, readJobId } from '#core/contracts/job-ids.ts';
+import { jobId, readJobId } from '#core/contracts/jobs/job-ids.ts';
 import { isStage } from '#core/contracts/topics.ts';
 import { hostWorkKinds } from '#core/domain/host-work/host-work.ts';
 

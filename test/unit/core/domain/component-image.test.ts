@@ -7,7 +7,7 @@ import {
   compareVersions,
   readComponentImage,
   signedText,
-} from '#core/domain/device/component-image.ts';
+} from '#core/domain/device/firmware/component-image.ts';
 
 it.each([
   ['1.10', '1.9', 1],

@@ -1,6 +1,9 @@
 import { expect, it } from 'vitest';
 import type { ComponentNote } from '#core/domain/device/device.ts';
-import { findDifferences, parseBaselineId } from '#core/domain/device/firmware-baselines.ts';
+import {
+  findDifferences,
+  parseBaselineId,
+} from '#core/domain/device/firmware/firmware-baselines.ts';
 import { aStoredDevice } from '#test/support/builders.ts';
 
 const at = '2026-11-26T00:00:00.000Z';

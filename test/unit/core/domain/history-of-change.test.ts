@@ -5,7 +5,7 @@ import { partitionsFor } from '#core/domain/history/history.ts';
 import { deriveHistory, needsPlace } from '#core/domain/history/history-of-change.ts';
 import type { ArqUuid, DeviceProfileUuid, InstanceUuid, ReleaseId } from '#core/domain/ids.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
-import { historyKinds } from '#core/shapes/history-kinds.ts';
+import { historyKinds } from '#core/shapes/vocabulary/history-kinds.ts';
 import {
   aBinding,
   aDeployable,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { queues } from '#core/contracts/queues.ts';
+import { queues } from '#core/contracts/queues/queues.ts';
 import { workDueMs } from '#core/domain/host-work/deadlines.ts';
 import { hostWork, hostWorkKinds, kindOfAction } from '#core/domain/host-work/host-work.ts';
 

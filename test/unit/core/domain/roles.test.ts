@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { type Caller, isAdmin } from '#core/domain/caller.ts';
-import { checkMayProgram } from '#core/domain/device/program-grants.ts';
+import { checkMayProgram } from '#core/domain/device/firmware/program-grants.ts';
 import { isAllowed, policies, policyRules } from '#core/domain/policy.ts';
 import { seesAllProfiles } from '#core/domain/profile/profile-changes.ts';
 import { hasRole } from '#core/domain/roles.ts';

@@ -1,5 +1,5 @@
 import { createDocuments } from '#core/store/table/documents.ts';
-import { createTables, startDynamoDb } from '#local/aws/dynamodb.ts';
+import { createTables, startDynamoDb } from '#local/aws/dynamodb/dynamodb.ts';
 import { dynamoDbAt } from '#test/local/clients.ts';
 
 /** Clients of a DynamoDB engine that has the tables of the stage `test`. */

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { deviceType } from '#agent/drivers/pci/ids.ts';
-import { modelNames } from '#agent/drivers/pci/model-names.ts';
-import { modelName } from '#agent/drivers/pci/names.ts';
+import { deviceType } from '#agent/drivers/pci/naming/ids.ts';
+import { modelNames } from '#agent/drivers/pci/naming/model-names.ts';
+import { modelName } from '#agent/drivers/pci/naming/names.ts';
 import { aPciFunction } from '#test/support/hosts/agent.ts';
 
 it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { configLengths, createSerials, parseSerial } from '#agent/drivers/pci/serials.ts';
+import { configLengths, createSerials, parseSerial } from '#agent/drivers/pci/naming/serials.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { aPciFunction } from '#test/support/hosts/agent.ts';

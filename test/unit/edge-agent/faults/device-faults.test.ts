@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createDeviceFaults } from '#agent/faults/device-faults.ts';
 import { openFaultRecords } from '#agent/faults/fault-records.ts';
-import type { KernelLog } from '#agent/faults/kernel-log.ts';
+import type { KernelLog } from '#agent/faults/kernel/kernel-log.ts';
 import { createDiscovery } from '#agent/report/discover.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';

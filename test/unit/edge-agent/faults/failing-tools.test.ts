@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, rmdirSync, symlinkSync, unlinkSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseAmdSmi } from '#agent/faults/amd-smi.ts';
-import { parseNvidiaSmi } from '#agent/faults/nvidia-smi.ts';
-import { openToolRecords } from '#agent/faults/tool-records.ts';
-import { createVendorTools } from '#agent/faults/vendor-tools.ts';
+import { parseAmdSmi } from '#agent/faults/tools/amd-smi.ts';
+import { parseNvidiaSmi } from '#agent/faults/tools/nvidia-smi.ts';
+import { openToolRecords } from '#agent/faults/tools/tool-records.ts';
+import { createVendorTools } from '#agent/faults/tools/vendor-tools.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Answer } from '#agent/hardware/port.ts';
 import { confirmAddress, openConfirmations } from '#agent/state/confirmations.ts';

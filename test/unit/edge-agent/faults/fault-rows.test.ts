@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { faultRows, findFault } from '#agent/faults/fault-rows.ts';
-import { parseRecord, readMessage } from '#agent/faults/kernel-record.ts';
+import { parseRecord, readMessage } from '#agent/faults/kernel/kernel-record.ts';
 
 /** As /dev/kmsg gives it. */
 function aRecord(text: string, device?: string, subsystem = 'pci', priority = 3): string {

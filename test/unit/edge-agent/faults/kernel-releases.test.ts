@@ -3,8 +3,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { faultRows, findFault } from '#agent/faults/fault-rows.ts';
-import { parseRecord } from '#agent/faults/kernel-record.ts';
-import { createMessageReader } from '#agent/faults/message-reader.ts';
+import { parseRecord } from '#agent/faults/kernel/kernel-record.ts';
+import { createMessageReader } from '#agent/faults/kernel/message-reader.ts';
 import { toRecord } from '#test/support/faults/kernel-log.ts';
 import { expandFormat } from '#test/support/faults/kernel-strings.ts';
 import {

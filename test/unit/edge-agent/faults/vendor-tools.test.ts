@@ -1,9 +1,9 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseAmdSmi } from '#agent/faults/amd-smi.ts';
-import { parseNvidiaSmi } from '#agent/faults/nvidia-smi.ts';
-import { createVendorTools } from '#agent/faults/vendor-tools.ts';
+import { parseAmdSmi } from '#agent/faults/tools/amd-smi.ts';
+import { parseNvidiaSmi } from '#agent/faults/tools/nvidia-smi.ts';
+import { createVendorTools } from '#agent/faults/tools/vendor-tools.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Answer } from '#agent/hardware/port.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';

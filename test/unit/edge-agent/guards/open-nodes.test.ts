@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { readOpenNodes } from '#agent/guards/open-nodes.ts';
 import { openProc } from '#agent/guards/proc.ts';
+import { readOpenNodes } from '#agent/guards/uses/open-nodes.ts';
 import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 

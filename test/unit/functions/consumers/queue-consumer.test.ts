@@ -8,10 +8,10 @@ import type { SQSRecord } from 'aws-lambda';
 import { mockClient } from 'aws-sdk-client-mock';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import * as z from 'zod';
-import { type QueueName, queues } from '#core/contracts/queues.ts';
+import { type QueueName, queues } from '#core/contracts/queues/queues.ts';
 import { pauseSeconds, RetryLater } from '#core/domain/retry-later.ts';
-import { holdMessages } from '#functions/consumers/message-lease.ts';
-import { queueConsumer } from '#functions/consumers/queue-consumer.ts';
+import { holdMessages } from '#functions/consumers/batch/message-lease.ts';
+import { queueConsumer } from '#functions/consumers/batch/queue-consumer.ts';
 import { someDeps, someSettings } from '#test/support/deps.ts';
 
 const schema = z.object({ name: z.string() });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { requestedMicroversion } from '#functions/http/microversion.ts';
+import { requestedMicroversion } from '#functions/http/request/microversion.ts';
 
 const asked = (header: string | undefined) =>
   requestedMicroversion({ 'openstack-api-version': header }, '2.0');

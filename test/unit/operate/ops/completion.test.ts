@@ -5,8 +5,8 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { complete } from '#operate/ops/completion.ts';
-import { completionScripts } from '#operate/ops/completion-scripts.ts';
+import { complete } from '#operate/ops/arguments/completion.ts';
+import { completionScripts } from '#operate/ops/arguments/completion-scripts.ts';
 import { table } from '#operate/ops/table.ts';
 
 const offered = (...words: string[]) => complete(words, table);

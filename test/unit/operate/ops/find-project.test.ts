@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { createHttp } from '#core/clients/http.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { startKeystone } from '#local/openstack/keystone/keystone.ts';
-import { parse } from '#operate/ops/parse.ts';
+import { parse } from '#operate/ops/arguments/parse.ts';
 import { withProjectIds } from '#operate/ops/sign-in/find-project.ts';
 import { createKeystone, type Keystone } from '#operate/ops/sign-in/keystone.ts';
 import { table } from '#operate/ops/table.ts';

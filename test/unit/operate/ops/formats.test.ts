@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Input } from '#operate/command.ts';
-import { printedLines } from '#operate/ops/formats.ts';
-import { tableOf } from '#operate/ops/verbs/shown.ts';
+import { printedLines } from '#operate/ops/output/formats.ts';
+import { tableOf } from '#operate/ops/output/shown.ts';
 
 interface Row {
   readonly host: string;

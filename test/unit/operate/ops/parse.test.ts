@@ -2,7 +2,7 @@
 // wrong word and what is allowed.
 
 import { describe, expect, it } from 'vitest';
-import { type Parsed, parse } from '#operate/ops/parse.ts';
+import { type Parsed, parse } from '#operate/ops/arguments/parse.ts';
 import { table } from '#operate/ops/table.ts';
 import { CommandFailed } from '#operate/ops/verb.ts';
 import { wordsOf } from './command-lines.ts';

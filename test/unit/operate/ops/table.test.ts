@@ -4,8 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { agentVersion } from '#agent/version.ts';
-import { makeHelp } from '#operate/ops/help.ts';
-import { optionsOf, parse } from '#operate/ops/parse.ts';
+import { makeHelp } from '#operate/ops/arguments/help.ts';
+import { optionsOf, parse } from '#operate/ops/arguments/parse.ts';
 import { table } from '#operate/ops/table.ts';
 import type { Verb } from '#operate/ops/verb.ts';
 import { wordsOf } from './command-lines.ts';
@@ -74,7 +74,7 @@ describe('the rows of stack commands', () => {
   };
 
   it.each(Object.keys(files))('%s has the options that the command itself reads', (name) => {
-    const text = files[name]?.map((file) => textOf(`operate/${file}.ts`)).join('') ?? '';
+    const text = files[name]?.map((file) => textOf(`operate/commands/${file}.ts`)).join('') ?? '';
     const reads = [...text.matchAll(/input\.(?:text|has|all|required)\('([\w-]+)'\)/g)];
     const rows = table.filter((verb) => verb.path[0] === name && 'load' in verb);
     const listed = new Set(rows.flatMap(({ options }) => Object.keys(options ?? {})));

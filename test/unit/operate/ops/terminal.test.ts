@@ -1,8 +1,8 @@
 // What reaches the terminal of an operator, to the byte.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { withColours } from '#operate/ops/colours.ts';
-import { openTerminal } from '#operate/ops/terminal.ts';
+import { withColours } from '#operate/ops/output/colours.ts';
+import { openTerminal } from '#operate/ops/output/terminal.ts';
 
 let written: string;
 const screen = { isTTY: true, columns: 20, rows: 4, write: (text: string) => (written += text) };

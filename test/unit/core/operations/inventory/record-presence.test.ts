@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { PresenceEvent } from '#core/contracts/queue-messages.ts';
+import type { PresenceEvent } from '#core/contracts/queues/queue-messages.ts';
 import type { Presence } from '#core/domain/host/host.ts';
 import { recordPresence } from '#core/operations/hosts/record-presence.ts';
 import { countingMetrics, someDeps } from '#test/support/deps.ts';
