@@ -1,4 +1,4 @@
-// Cells of the tables of docs/scale.md.
+// Cells of the tables of README.md, beside this file.
 
 export function at(sorted: readonly number[], share: number): number | undefined {
   return sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)];

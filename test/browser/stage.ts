@@ -5,7 +5,7 @@ import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { password } from '#local/openstack/keystone/catalog.ts';
 import type { Cloud } from './cloud.ts';
 
-/** Those that docs/console-design.md names. */
+/** Those that console/README.md names. */
 export const sizes = {
   phone: { width: 390, height: 844 },
   tablet: { width: 780, height: 900 },

@@ -1,10 +1,10 @@
-// docs/console-design.md against the style sheets: the page names each token, and each size and
+// console/README.md against the style sheets: the page names each token, and each size and
 // colour is a token.
 
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
-const page = readFileSync('docs/console-design.md', 'utf8');
+const page = readFileSync('console/README.md', 'utf8');
 const tokens = readFileSync('console/tokens.css', 'utf8');
 const others = globSync('console/**/*.css').filter((path) => path !== 'console/tokens.css');
 const styles = others.map((path) => [path, readFileSync(path, 'utf8')] as const);
@@ -19,7 +19,7 @@ function valuesOf(css: string): ReadonlyMap<string, string> {
   return new Map(found.map(([, name = '', value = '']) => [name, value]));
 }
 
-describe('docs/console-design.md', () => {
+describe('console/README.md', () => {
   it('names the tokens that the style sheet has, and no other', () => {
     expect([...named].sort()).toEqual([...defined.keys()].sort());
   });

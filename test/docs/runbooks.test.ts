@@ -4,13 +4,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runbooks } from '#core/domain/history/runbooks.ts';
+import { anchorsOf } from '#infra/docs/links.ts';
 
-const page = readFileSync(join(import.meta.dirname, '../../docs/operations.md'), 'utf8');
-const sections = [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
-  heading
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9 _-]/g, '')
-    .replaceAll(' ', '-'),
+const sections = anchorsOf(
+  readFileSync(join(import.meta.dirname, '../../docs/operations.md'), 'utf8'),
 );
 
 it.each(Object.entries(runbooks))('%s: %s', (_kind, section) => {

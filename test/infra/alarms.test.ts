@@ -25,7 +25,7 @@ it('watch every dead-letter queue', () => {
 it('have an entry each in the runbooks, which have no other and are listed', () => {
   const index = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
   const namesIn = (text: string) =>
-    [...text.matchAll(/^##+ `(.+)`$/gm)].map(([, name]) => name).sort();
+    [...text.matchAll(/^##+ \[?`([^`]+)`(?:\]\(.+\))?$/gm)].map(([, name]) => name).sort();
   expect(namesIn(runbooks)).toEqual([...names].sort());
   expect(namesIn(index)).toEqual([...names].sort());
 });

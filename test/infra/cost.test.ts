@@ -22,7 +22,8 @@ import { markdown, rowsOf, services } from '#infra/cost/print-bill.ts';
 import { synthesize } from '#infra/privileges/synthesized.ts';
 import { runbooks } from './runbooks.ts';
 
-const document = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8');
+const document = readFileSync(new URL('../../infra/cost/README.md', import.meta.url), 'utf8');
+const scale = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8');
 const index = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
 const stack = synthesize();
 const resources = stack.resources.map(({ type: Type, properties: Properties }) => ({
@@ -31,6 +32,11 @@ const resources = stack.resources.map(({ type: Type, properties: Properties }) =
 }));
 const million = 1_000_000;
 const lives = serverKinds.map((kind) => scaled(billOf(kind), million));
+const idle = rowsOf([
+  scaled(billOfIdleHost(), 10_000),
+  billOfFixedCosts(fixedCostsOf(resources)),
+  ...billsOfNetwork(),
+]);
 
 describe('the cost model', () => {
   it('multiplies the counted units by the documented price', () => {
@@ -139,13 +145,21 @@ describe('the cost model', () => {
   });
 
   it('has the reboots of the document', () => {
-    expect(document).toContain(`${countedUnits.boot.writes} WRU for a host with one accelerator`);
+    expect(scale).toContain(`${countedUnits.boot.writes} WRU for a host with one accelerator`);
   });
 
   it('equals the document', () => {
     expect(document).toContain(markdown(serverTitles, rowsOf(lives)));
-    const standing = billOfFixedCosts(fixedCostsOf(resources));
-    const idle = rowsOf([scaled(billOfIdleHost(), 10_000), standing, ...billsOfNetwork()]);
     expect(document).toContain(markdown(standingTitles, idle));
+  });
+
+  it('has its totals on the page of operators', () => {
+    const [, ...totals] = rowsOf(lives).at(-1) ?? [];
+    for (const [at, total] of totals.entries()) {
+      expect(scale).toContain(`| ${serverTitles[at + 1]} | ${total} |`);
+    }
+    for (const total of idle.at(-1)?.slice(1) ?? []) {
+      expect(scale).toContain(`$${total}`);
+    }
   });
 });

@@ -66,8 +66,11 @@ describe('a cloud at its limits', () => {
   });
 });
 
-describe('docs/scale.md', { tags: ['long'] }, () => {
-  const document = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8');
+describe('simulation/scale/README.md', { tags: ['long'] }, () => {
+  const document = readFileSync(
+    new URL('../../simulation/scale/README.md', import.meta.url),
+    'utf8',
+  );
   const rowsOf = <Row>(
     all: Readonly<Record<string, Row>>,
     row: (name: string, one: Row) => string[],

@@ -1,4 +1,4 @@
-// A table of docs/openstack.md: which credentials Nova and we accept. A row that the suite sees
+// The table of README.md: which credentials Nova and we accept. A row that the suite sees
 // otherwise fails, and so does a difference without a reason.
 
 import assert from 'node:assert/strict';
@@ -22,8 +22,11 @@ export interface Kind {
 const head =
   '| credential | a list | a creation | a list for operators | a creation by operators | why they differ |';
 
+/** Seen from docs/. */
+const page = '../test/openstack/credentials/README.md';
+
 export function pageKinds(): readonly (string | undefined)[] {
-  return tableRows(head).map((row) => row.split(' | ')[0]?.slice(2));
+  return tableRows(head, page).map((row) => row.split(' | ')[0]?.slice(2));
 }
 
 /** Keystone and Nova are one process each. */
@@ -73,7 +76,7 @@ export function toScenario(
 }
 
 function faultOf(row: string): readonly string[] {
-  const onPage = tableRows(head).find((line) => line.startsWith(`${row} `));
+  const onPage = tableRows(head, page).find((line) => line.startsWith(`${row} `));
   if (onPage === undefined) return [`not on the page: ${row}`];
   const reason = onPage.slice(row.length).replaceAll('|', '').trim();
   return differs(row) && reason === '' ? [`no reason for: ${row}`] : [];

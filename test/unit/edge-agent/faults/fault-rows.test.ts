@@ -170,9 +170,9 @@ describe('the table of faults', () => {
   });
 });
 
-describe('the page of faults', () => {
+describe('the catalogue on its page', () => {
   it('has each row of the table, with its severity and meaning', () => {
-    const page = readFileSync('docs/agent/faults.md', 'utf8');
+    const page = readFileSync('edge-agent/faults/README.md', 'utf8');
     const listed = [...page.matchAll(/^\| `([a-z0-9-]+)` \| (\w+) \| ([^|]+) \|/gm)];
     expect(listed.map(([, id, severity, meaning]) => ({ id, severity, meaning }))).toEqual(
       faultRows.map(({ id, severity, meaning }) => ({ id, severity, meaning })),
