@@ -76,6 +76,7 @@ describe.skipIf(missing)(`the search of the site${when}`, () => {
   });
 
   it.each(questions)('"%s" has %s among the first three', (question, page) => {
+    expect(existsSync(join(root, page))).toBe(true);
     const first = results.get(question)?.slice(0, 3) ?? [];
     expect(first.map((result) => [result, pagesOf(result)])).toContainEqual([
       expect.any(String),
