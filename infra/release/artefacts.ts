@@ -24,6 +24,12 @@ export interface Artefact {
   write(folder: string, release: Release): void;
 }
 
+/** What has a bill of materials, and the folder of its lockfile. */
+const billed = [
+  ['cyborg-serverless', '.'],
+  ['cyborg-docs', 'site'],
+] as const;
+
 export const artefacts: readonly Artefact[] = [
   {
     name: 'agent',
@@ -40,10 +46,13 @@ export const artefacts: readonly Artefact[] = [
   { name: 'console', write: archiveWriter('console', 'infra/bundle/bundle-console.ts') },
   { name: 'docs', write: archiveWriter('docs', 'infra/docs/main.ts') },
   {
-    name: 'bill of materials',
+    name: 'bills of materials',
     write: (folder, { root, version, at }) => {
-      const file = join(folder, `cyborg-serverless-${version}.cdx.json`);
-      writeFileSync(file, `${JSON.stringify(readBillOfMaterials(root, at), null, 2)}\n`);
+      for (const [name, lockedIn] of billed) {
+        const bill = readBillOfMaterials(join(root, lockedIn), name, at);
+        const file = join(folder, `${name}-${version}.cdx.json`);
+        writeFileSync(file, `${JSON.stringify(bill, null, 2)}\n`);
+      }
     },
   },
 ];

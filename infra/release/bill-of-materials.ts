@@ -1,5 +1,5 @@
-// The software bill of materials of the whole project in CycloneDX, as npm reads it from the
-// lockfile. Of the agent's package, its own names what its bundle contains.
+// The software bill of materials of a lockfile in CycloneDX, as npm reads it. Of the agent's
+// package, its own names what its bundle contains.
 
 import { createHash } from 'node:crypto';
 import { runTool } from '#infra/agent-package/run-tool.ts';
@@ -13,15 +13,16 @@ interface BillOfMaterials {
 /**
  * npm numbers each bill at random, dates it now, and names the project after its folder.
  *
+ * @param name of the project
  * @param at seconds since 1970, in place of the time of the build
  * @throws PackagingFailed
  */
-export function readBillOfMaterials(root: string, at: number): BillOfMaterials {
+export function readBillOfMaterials(folder: string, name: string, at: number): BillOfMaterials {
   const lockfileOnly = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];
-  const bill: BillOfMaterials = JSON.parse(runTool('npm', ['--prefix', root, ...lockfileOnly]));
+  const bill: BillOfMaterials = JSON.parse(runTool('npm', ['--prefix', folder, ...lockfileOnly]));
   bill.serialNumber = '';
   bill.metadata.timestamp = new Date(at * 1000).toISOString();
-  bill.metadata.component.name = 'cyborg-serverless';
+  bill.metadata.component.name = name;
   const digest = createHash('sha256').update(JSON.stringify(bill)).digest();
   bill.serialNumber = `urn:uuid:${uuidOf(digest)}`;
   return bill;

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { anchorsOf, findDeadLinks } from '#infra/docs/links.ts';
+import { anchorsOf, findDeadLinks } from './links.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const isThere = (path: string) => existsSync(`${root}${path}`);
@@ -39,4 +39,11 @@ it('headings have the names of GitHub', () => {
   const text =
     '# `binds-fail`: what, why?\n```\n# no heading\n```\n## A b_c\n## A b_c\n## [A](b.md) d';
   expect(anchorsOf(text)).toEqual(['binds-fail-what-why', 'a-b_c', 'a-b_c-1', 'a-d']);
+});
+
+it('docs/README.md leads to each page of docs/', () => {
+  const index = documents.get('docs/README.md') ?? '';
+  const pages = files.filter((file) => /^docs\/[^/]+\.md$/.test(file)).map((file) => file.slice(5));
+  const unlisted = pages.filter((page) => page !== 'README.md' && !index.includes(`](${page})`));
+  expect(unlisted).toEqual([]);
 });

@@ -1,145 +1,167 @@
-// `npm run docs`: what is written in Markdown is there as HTML, and each link of the site leads to
-// a page and a heading.
+// `npm run docs`: questions of users find their page in the search of the site, and each link of
+// the built site leads to a page and a heading. It needs the packages of site/, which it installs.
 
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, normalize } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
-import { toHtml } from '#infra/docs/markdown.ts';
-import { DrawingInvalid } from '#infra/docs/mermaid.ts';
-import { buildSite, isPicture } from '#infra/docs/site.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PackagingFailed } from '#infra/agent-package/run-tool.ts';
+import { installSite, root } from '#infra/docs/site.ts';
+import { anchorsOf, resolveLink } from './links.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
-const isThere = (path: string) => existsSync(join(root, path));
-const html = (...lines: string[]) => toHtml(lines.join('\n'), (link) => link);
+/** Why the packages of site/ cannot be had: without a network, for instance. */
+function missingPackages(): string | undefined {
+  try {
+    installSite();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof PackagingFailed)) throw error;
+    return error.message;
+  }
+}
 
-describe('Markdown', () => {
-  it.each([
-    [['# A `b`'], '<h1 id="a-b"><a href="#a-b">A <code>b</code></a></h1>'],
-    [['One.', 'Two.', '', 'Three.'], '<p>One.\nTwo.</p>\n<p>Three.</p>'],
-    [['```sh name', '# a <b>', '```'], '<pre><code># a &lt;b&gt;</code></pre>'],
-    [['- a', '- b'], '<ul><li><p>a</p></li><li><p>b</p></li></ul>'],
-    [
-      ['1. a', '   b', '', '   ```sh', '   c', '   ```', '2. d'],
-      '<ol><li><p>a\nb</p>\n<pre><code>c</code></pre></li><li><p>d</p></li></ol>',
-    ],
-    [
-      ['- a', '  - b', '- c'],
-      '<ul><li><p>a</p>\n<ul><li><p>b</p></li></ul></li><li><p>c</p></li></ul>',
-    ],
-    [
-      ['| a | b |', '|---|---|', '| `x\\|y` | **z** |'],
-      '<div class="table"><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td><code>x|y</code></td><td><strong>z</strong></td></tr></tbody></table></div>',
-    ],
-    [['> a', '> b'], '<blockquote><p>a\nb</p></blockquote>'],
-    [['[`a`](b.md) and *c*'], '<p><a href="b.md"><code>a</code></a> and <em>c</em></p>'],
-    [['![a](b.png)'], '<p><img alt="a" src="b.png"></p>'],
-    [['<script> `**a** [b](c)` 2*3*4'], '<p>&lt;script&gt; <code>**a** [b](c)</code> 2*3*4</p>'],
-  ])('%j', (lines, expected) => {
-    expect(html(...lines)).toBe(expected);
+const missing = missingPackages();
+const when = missing === undefined ? '' : ` (skipped: ${missing})`;
+
+/** What users type, and the page that answers. */
+const questions: readonly (readonly [question: string, page: string])[] = [
+  ['my vGPU server: No valid host', 'docs/openstack.md'],
+  ['403 at boot', 'docs/quotas.md'],
+  ['add a host', 'docs/agent.md'],
+  ['replace a GPU', 'docs/tasks.md'],
+  ['what does it cost', 'docs/scale.md'],
+  ['upgrade', 'docs/deploy.md'],
+  ['can I run it without AWS', 'docs/tutorial.md'],
+  ['which Nova do I need', 'docs/openstack.md'],
+  ['what if AWS is away', 'docs/operations/region-away.md'],
+  ['MIG', 'edge-agent/drivers/nvidia/README.md'],
+  ['pass an FPGA image', 'docs/device-profiles.md'],
+  ['quota', 'docs/quotas.md'],
+  ['rename a profile', 'docs/device-profiles.md'],
+  ['why did my server fail', 'docs/openstack.md'],
+  ['import from Cyborg', 'docs/import.md'],
+  ['agent does not start', 'docs/agent.md'],
+  ['device in quarantine', 'docs/operations/quarantine.md'],
+  ['drain a host', 'docs/operator-api.md'],
+  ['live migration', 'docs/openstack.md'],
+  ['remove the stack', 'docs/deploy.md'],
+];
+
+const answersPage = 'docs/questions.md';
+
+/** The page of a result. An answer in docs/questions.md counts as the pages that it links. */
+function pagesOf(result: string): readonly string[] {
+  const [path = '', anchor = ''] = result.slice(1).split('#');
+  const page = path.replace(/html$/, 'md');
+  if (page !== answersPage) return [page];
+  const text = readFileSync(join(root, answersPage), 'utf8');
+  const section = text.split(/^(?=#+ )/m)[anchorsOf(text).indexOf(anchor)] ?? '';
+  const links = [...section.matchAll(/\]\(([^)\s]+)\)/g)];
+  return links.map(([, link = '']) => resolveLink(answersPage, link).path);
+}
+
+describe.skipIf(missing)(`the search of the site${when}`, () => {
+  const decision = 'Context Options Decision Consequences';
+  const results = new Map<string, readonly string[]>();
+
+  beforeAll(() => {
+    const asked = [...questions.map(([question]) => question), decision];
+    const input = JSON.stringify(asked);
+    const script = join(root, 'site/questions.ts');
+    const answers: string[][] = JSON.parse(
+      execFileSync(process.execPath, [script], { input, encoding: 'utf8' }),
+    );
+    for (const [at, question] of asked.entries()) results.set(question, answers[at] ?? []);
   });
 
-  it('has text in place of a link to what is not in the site', () => {
-    expect(toHtml('[code](../core/x.ts)', () => undefined)).toBe('<p>code</p>');
-  });
-});
-
-describe('a drawing in Mermaid', () => {
-  const drawn = (...lines: string[]) => html('```mermaid', ...lines, '```');
-
-  it.each([
-    [
-      ['sequenceDiagram', 'participant a as Nova', 'participant b as the API', 'a-->>b: POST <x>'],
-      'Nova to the API: POST &lt;x&gt;',
-    ],
-    [['stateDiagram-v2', 'state A {', '[*] --> B: begins', '}'], 'A to B: begins'],
-    [['flowchart LR', 'a["one way"]', 'a -->|fails| b'], 'one way to b: fails'],
-  ])('%j is a picture, and a text for who cannot see it', (lines, text) => {
-    const svg = drawn(...lines);
-    expect(svg).toContain(`<svg class="drawing" role="img" aria-label="${text}"`);
-    expect(svg.match(/class="arrow"/g)).toHaveLength(1);
-  });
-
-  it.each([[['sequenceDiagram', 'loop each']], [['pie', 'title x']]])(
-    '%j is refused: it has a form that is not drawn',
-    (lines) => {
-      expect(() => drawn(...lines)).toThrow(DrawingInvalid);
-    },
-  );
-});
-
-describe('a site', () => {
-  const pages = (index: string, page: string) =>
-    new Map([
-      ['docs/README.md', `# Documents\n\n## How-to\n\n${index}`],
-      ['docs/a.md', page],
+  it.each(questions)('"%s" has %s among the first three', (question, page) => {
+    expect(existsSync(join(root, page))).toBe(true);
+    const first = results.get(question)?.slice(0, 3) ?? [];
+    expect(first.map((result) => [result, pagesOf(result)])).toContainEqual([
+      expect.any(String),
+      expect.arrayContaining([page]),
     ]);
-
-  it.each([
-    ['a dead link', '- [A](a.md)', '# A\n\n[b](b.md)', 'docs/a.md: b.md'],
-    ['a dead heading', '- [A](a.md)', '# A\n\n[b](#b)', 'docs/a.md: #b'],
-    ['a page that the index does not list', 'None.', '# A', 'Not in docs/README.md: docs/a.md'],
-  ])('is refused with %s', (_, index, page, fault) => {
-    expect(() => buildSite(pages(index, page), () => false)).toThrow(fault);
   });
 
-  it('has the index beside each page, and finds its sections', () => {
-    const site = buildSite(pages('- [A](a.md)', '# A\n\nOne.\n\n## B\n\nTwo.\n'), () => false);
-    expect(site.get('docs/a.html')).toContain(
-      '<h2>How-to</h2><ul><li><a aria-current="page" href="a.html">A</a></li></ul>',
-    );
-    const data = site.get('search-data.js') ?? '';
-    expect(JSON.parse(data.slice(data.indexOf('['), data.lastIndexOf(']') + 1))).toContainEqual({
-      page: 'A',
-      heading: 'B',
-      url: 'docs/a.html#b',
-      text: 'Two.',
-    });
+  it('finds no decisions', () => {
+    const found = [...results.values()].flat();
+    expect(found.length).toBeGreaterThan(100);
+    expect(found.filter((result) => result.startsWith('/docs/adr/'))).toEqual([]);
   });
 });
 
-describe('the site of these documents', () => {
-  const files = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' })
-    .split('\n')
-    .filter((file) => file !== '' && !file.startsWith('.') && isThere(file));
-  const documents = new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
-  const site = buildSite(documents, isThere);
-  const own = [...site].filter(([path]) => path.endsWith('.html') && path !== 'index.html');
+describe.skipIf(missing)(`the built site${when}`, { tags: ['long'] }, () => {
+  const made = mkdtempSync(join(tmpdir(), 'site-'));
+  const folder = join(made, 'docs');
+  const textOf = (path: string) => readFileSync(join(folder, path), 'utf8');
+  const pages = () => globSync('**/*.html', { cwd: folder });
 
-  it('has each link lead to a page and a heading', () => {
-    const dead = own.flatMap(([path, text]) =>
-      [...text.matchAll(/(?:href|src)="([^"]*)"/g)]
+  beforeAll(() => {
+    const args = [join(root, 'infra/docs/main.ts'), '--out', folder];
+    const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    expect([status, stderr]).toEqual([0, '']);
+  });
+  afterAll(() => rmSync(made, { recursive: true }));
+
+  it('has a page for each document', () => {
+    const documents = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' })
+      .split('\n')
+      .filter((file) => file !== '' && !file.startsWith('.') && existsSync(join(root, file)))
+      .map((file) => file.replace(/md$/, 'html'));
+    expect(documents.length).toBeGreaterThan(100);
+    expect(documents.filter((page) => !pages().includes(page))).toEqual([]);
+  });
+
+  it('has each link lead to a file and a heading', () => {
+    const isDead = (page: string, link: string) => {
+      const [target = '', anchor] = link.split('#');
+      const at = target.startsWith('/') ? target : join(dirname(page), target);
+      const path = target === '' ? page : normalize(at).replace(/^\//, '');
+      if (!existsSync(join(folder, path))) return true;
+      return Boolean(anchor) && !textOf(path).includes(`id="${decodeURIComponent(anchor ?? '')}"`);
+    };
+    const dead = pages().flatMap((page) =>
+      [...textOf(page).matchAll(/\s(?:href|src)="([^"]*)"/g)]
         .map(([, link = '']) => link)
-        .filter((link) => !/^https?:/.test(link))
-        .filter((link) => {
-          const [target = '', anchor] = link.split('#');
-          const to = target === '' ? path : normalize(join(dirname(path), target));
-          if (isPicture(to)) return !isThere(to);
-          if (/^(search\.js|site\.css)$/.test(to)) return !isThere(join('infra/docs', to));
-          const page = site.get(to);
-          return page === undefined || (anchor && !page.includes(`id="${anchor}"`));
-        })
-        .map((link) => `${path}: ${link}`),
+        .filter((link) => !/^[a-z]+:/.test(link) && link !== '/' && isDead(page, link))
+        .map((link) => `${page}: ${link}`),
     );
-    expect(own.length).toBeGreaterThan(100);
     expect(dead).toEqual([]);
   });
 
   it('needs no network: what a page loads is of the site', () => {
-    const loaded = own.flatMap(([, text]) => [
-      ...text.matchAll(/<(?:script|link|img)[^>]*(?:src|href)="https?:[^"]*"/g),
-    ]);
-    expect(loaded).toEqual([]);
+    const address = '(?:https?:)?//';
+    const loads = [
+      [
+        '**/*.html',
+        `<(?:script|img|iframe|link (?!rel="canonical"))[^>]*(?:src|href)="${address}[^"]*`,
+      ],
+      ['**/*.{html,css}', `(?:url\\(|@import )["']?${address}[^)]*`],
+      ['**/*.js', `(?:import\\(|import|from)\\s*["']${address}[^"']*`],
+    ] as const;
+    const foreign = loads.flatMap(([files, load]) =>
+      globSync(files, { cwd: folder }).flatMap((path) =>
+        [...textOf(path).matchAll(new RegExp(load, 'g'))].map(([each]) => `${path}: ${each}`),
+      ),
+    );
+    expect(foreign).toEqual([]);
   });
 
   it('leaves no Markdown in a page', () => {
-    const left = own.flatMap(([path, text]) => {
-      const prose = text.replaceAll(/<(pre|code)>[\s\S]*?<\/\1>/g, '');
+    const left = pages().flatMap((page) => {
+      const prose = textOf(page).replaceAll(/<(pre|code|script)\b[\s\S]*?<\/\1>/g, '');
       return [...prose.matchAll(/^(#+ |```|\|).*|\]\([^)]*\)|\*\*/gm)].map(
-        ([found]) => `${path}: ${found}`,
+        ([found]) => `${page}: ${found}`,
       );
     });
     expect(left).toEqual([]);
+  });
+
+  it('has its search index as one file, without decisions', () => {
+    const [index = '', ...others] = globSync('assets/chunks/@localSearchIndex*', { cwd: folder });
+    expect(others).toEqual([]);
+    expect(textOf(index)).toContain('/docs/quotas.html#whose-quota');
+    expect(textOf(index)).not.toContain('/docs/adr/');
   });
 });

@@ -1,4 +1,4 @@
-// `npm run -s dependencies`: each package of the lockfile with its version and licence, and the
+// `npm run -s dependencies`: each package of the lockfiles with its version and licence, and the
 // advisories that the registry knows of them. A registry without an audit is skipped by name.
 // Exits with 1 for a licence that no one has looked at, and for an advisory.
 
@@ -12,9 +12,13 @@ import { print } from '#core/command-line/print.ts';
 
 const root = join(import.meta.dirname, '../..');
 
+/** Folders with a lockfile. */
+export const packageFolders = [root, join(root, 'site')];
+
 /** Those that allow use in and beside Apache-2.0; MPL-2.0 covers its own files only. */
 const licences = new Set([
-  ...['MIT', 'MIT-0', 'Apache-2.0', 'ISC', '0BSD', 'BSD-3-Clause', 'BlueOak-1.0.0', 'MPL-2.0'],
+  ...['MIT', 'MIT-0', 'Apache-2.0', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause'],
+  ...['BlueOak-1.0.0', 'CC0-1.0', 'MPL-2.0'],
 ]);
 
 const lockfile = z.object({
@@ -37,7 +41,11 @@ interface Dependency {
 }
 
 export function dependencies(): readonly Dependency[] {
-  const text = readFileSync(join(root, 'package-lock.json'), 'utf8');
+  return packageFolders.flatMap(dependenciesOf);
+}
+
+function dependenciesOf(folder: string): readonly Dependency[] {
+  const text = readFileSync(join(folder, 'package-lock.json'), 'utf8');
   const { packages } = lockfile.parse(JSON.parse(text));
   return Object.entries(packages)
     .filter(([path]) => path !== '')
@@ -79,10 +87,10 @@ export function readAudit(output: string): { advisories: string[] } | { skipped:
   };
 }
 
-async function audit(): Promise<string> {
+async function audit(cwd: string): Promise<string> {
   // npm exits with 1 for an advisory and for a registry that does not answer; both are JSON.
   const failed = (error: { readonly stdout?: string }) => ({ stdout: error.stdout ?? '' });
-  const options = { cwd: root, timeout: 60_000 };
+  const options = { cwd, timeout: 60_000 };
   const run = promisify(execFile)('npm', ['audit', '--json'], options);
   return (await run.catch(failed)).stdout;
 }
@@ -94,13 +102,14 @@ async function main(): Promise<void> {
   }
   const odd = all.filter(({ licence }) => !isAllowed(licence));
   for (const { name, licence } of odd) print(`WRONG  licence of ${name}: ${licence}`);
-  const found = readAudit(await audit());
-  const advisories = 'advisories' in found ? found.advisories : [];
+  const audits = (await Promise.all(packageFolders.map(audit))).map(readAudit);
+  const advisories = audits.flatMap((each) => ('advisories' in each ? each.advisories : []));
+  const skipped = audits.flatMap((each) => ('skipped' in each ? [each.skipped] : []))[0];
   for (const each of advisories) print(`WRONG  advisory: ${each}`);
   const day = new Date().toISOString().slice(0, 10);
   const known = `${advisories.length} advisories known on ${day}`;
   print(
-    `${all.length} packages, ${odd.length} odd licences, ${'skipped' in found ? `advisories skipped: the registry answers ${found.skipped}` : known}`,
+    `${all.length} packages, ${odd.length} odd licences, ${skipped === undefined ? known : `advisories skipped: the registry answers ${skipped}`}`,
   );
   process.exitCode = odd.length + advisories.length > 0 ? 1 : 0;
 }

@@ -89,6 +89,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   local: ['local', 'operate', 'functions', 'core'],
   // The browser gets the API's schemas and the pure rules, and nothing that needs Node.
   console: ['console', 'core/contracts', 'core/domain', 'core/shapes'],
+  site: ['site'],
   simulation: [
     'simulation',
     'local/aws',
@@ -213,6 +214,8 @@ describe('every file', () => {
       /^operate\/cyborg-ops\.ts$/,
       /^edge-agent\/main\.ts$/,
       /^console\/main\.tsx$/,
+      // VitePress reads the first two, and a test runs the third.
+      /^site\/(\.vitepress\/config|\.vitepress\/theme\/index|questions)\.ts$/,
       /^test\//,
       /^vitest\.config\.ts$/,
     ];

@@ -127,8 +127,8 @@ describe('the folder of a release', () => {
 });
 
 it('the bill of materials of a commit is the same each time, and names the project', () => {
-  const bill = readBillOfMaterials(root, 0);
-  expect(readBillOfMaterials(root, 0)).toEqual(bill);
+  const bill = readBillOfMaterials(root, 'cyborg-serverless', 0);
+  expect(readBillOfMaterials(root, 'cyborg-serverless', 0)).toEqual(bill);
   expect(bill.serialNumber).toMatch(/^urn:uuid:[\da-f]{8}-[\da-f]{4}-8/);
   expect(bill.metadata).toMatchObject({
     timestamp: '1970-01-01T00:00:00.000Z',
@@ -137,4 +137,10 @@ it('the bill of materials of a commit is the same each time, and names the proje
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const purls = bill.components.map(({ purl }) => purl);
   expect(purls).toContain(`pkg:npm/zod@${dependencies.zod}`);
+});
+
+it('the bill of materials of the documents has what their pages load', () => {
+  const { components } = readBillOfMaterials(join(root, 'site'), 'cyborg-docs', 0);
+  const names = components.map(({ purl }) => purl.replace(/@[\d.]+$/, ''));
+  expect(names).toEqual(expect.arrayContaining(['pkg:npm/minisearch', 'pkg:npm/vue']));
 });
