@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runbooks } from '#core/domain/history/runbooks.ts';
-import { anchorsOf } from '#infra/docs/links.ts';
+import { anchorsOf } from './links.ts';
 
 const sections = anchorsOf(
   readFileSync(join(import.meta.dirname, '../../docs/operations.md'), 'utf8'),

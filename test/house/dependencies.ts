@@ -1,5 +1,5 @@
-// `npm run -s dependencies`: each package of the lockfiles with its version and licence, and the
-// advisories that the registry knows of them. A registry without an audit is skipped by name.
+// `npm run -s check:dependencies`: each package of the lockfiles with its version and licence, and
+// the advisories that the registry knows of them. A registry without an audit is skipped by name.
 // Exits with 1 for a licence that no one has looked at, and for an advisory.
 
 import { execFile } from 'node:child_process';

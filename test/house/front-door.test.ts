@@ -70,6 +70,19 @@ it('documents and usages name only scripts of package.json', () => {
   expect(unknown).toEqual([]);
 });
 
+it('no script runs by itself when packages are installed', () => {
+  // npm would run the script `dependencies` after each installation, as it runs `install`.
+  const runByNpm = [
+    'dependencies',
+    'install',
+    'postinstall',
+    'prepare',
+    'preprepare',
+    'postprepare',
+  ];
+  expect(Object.keys(manifest.scripts).filter((name) => runByNpm.includes(name))).toEqual([]);
+});
+
 it('npm test leaves out no part of the tests of what may never happen', () => {
   const kept = [
     'api/contract',
