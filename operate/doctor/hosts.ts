@@ -101,7 +101,7 @@ async function examineHost(
   if (host.conflict) {
     const { since, boots } = host.conflict;
     const seen = boots.map(({ bootId, lastAt }) => `${bootId} (last report ${lastAt})`);
-    const remedy = `Compare /proc/sys/kernel/random/boot_id on both hosts, end the agent that is not ${hostname}, or enrol it as another host; then cyborg-ops settle ${hostname} --boot <its boot id>; see reports-in-conflict in docs/operations/hosts.md.`;
+    const remedy = `Compare /proc/sys/kernel/random/boot_id on both hosts, end the agent that is not ${hostname}, or enrol it as another host; then cyborg-ops hosts settle ${hostname} --boot <its boot id>; see reports-in-conflict in docs/operations/hosts.md.`;
     throw new CheckFailed(
       `Two agents report as this host since ${since}: boots ${seen.join(', ')}.`,
       remedy,

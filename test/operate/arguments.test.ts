@@ -7,7 +7,7 @@ import { sampleOf } from '#test/support/vitest/sample.ts';
 const program = 'operate/cyborg-ops.ts';
 const restore = [program, 'restore', '--stage', 'prod', '--suffix', 'restored'] as const;
 const enrol = [program, 'enrol', '--stage', 'prod'] as const;
-const commands = ['doctor', 'enrol', 'reconcile', 'restore', 'settle', 'cost', 'scale'];
+const commands = ['doctor', 'enrol', 'reconcile', 'restore', 'cost', 'scale'];
 
 const mistakes = [
   [

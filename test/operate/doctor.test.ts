@@ -19,6 +19,7 @@ import { createHttp } from '#core/clients/http.ts';
 import type { Finding } from '#core/command-line/checks.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
+import { endConflict } from '#core/operations/hosts/end-conflict.ts';
 import { backupStore } from '#core/store/backups/backups.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { createTables } from '#local/aws/dynamodb/dynamodb.ts';
@@ -351,21 +352,9 @@ describe('the doctor names the fault', () => {
     expect(named('host cmp1', await findings())).toMatch(
       new RegExp(`Two agents report.*${bootId}.*${other}.*settle cmp1 --boot`),
     );
-    const file = join(directory, 'environment.json');
-    writeFileSync(file, JSON.stringify(settingsOf(layout)));
-    const settle = (...more: string[]) =>
-      run('operate/cyborg-ops.ts', {}, ['settle', '--environment', file, 'cmp1', ...more]);
-    const listed = settle();
-    expect(await listed.exited()).toBe(0);
-    expect(listed.output()).toContain(`boot ${other}, last report ${since}`);
-    const early = settle('--boot', bootId);
-    expect(await early.exited()).toBe(1);
-    expect(early.output()).toContain(`Boot ${other} has reported as cmp1`);
     const silent = boots.map((each) => ({ ...each, lastAt: '2026-07-01T01:02:03.000Z' }));
     await inventory.putSighting('cmp1', { since, boots: silent });
-    expect(await settle('--boot', bootId).exited()).toBe(0);
-    expect((await inventory.hostAlone('cmp1')).conflict).toBeUndefined();
-    expect(await settle('--boot', bootId).exited()).toBe(1);
+    await endConflict(createConsumerDeps('doctor'), 'cmp1', bootId);
   });
 
   it('an API that is down', async () => {

@@ -6,7 +6,7 @@ import { optionsOf, resourcesOf } from './parse.ts';
 
 const exitText = `Exit codes: 0 done; 1 failed, not found, or refused by the API; 2 wrong arguments or
 settings; 3 not signed in, or not allowed; 4 a service cannot be reached.
-Of doctor, enrol, profiles, reconcile, restore, settle, import, export, cost and scale: 0 done;
+Of doctor, enrol, profiles, reconcile, restore, import, export, cost and scale: 0 done;
 1 something is wrong, differs, or was refused; 2 the command could not run.`;
 
 const signInText = `Sign in as with every OpenStack client: OS_* variables, or clouds.yaml and OS_CLOUD.`;

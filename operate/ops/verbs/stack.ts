@@ -103,17 +103,6 @@ export const stackVerbs: readonly StackVerb[] = [
     load: async () => (await import('#operate/commands/reconcile.ts')).reconcile,
   },
   {
-    path: ['settle'],
-    summary: 'ends a conflict of identity: two agents have reported as this host',
-    arguments: [host],
-    options: {
-      boot: optionOf('boot id', "the host's own boot; without it, the reported boots are listed"),
-      ...environment,
-    },
-    example: 'cyborg-ops settle cmp1.example --environment prod.json',
-    load: async () => (await import('#operate/commands/settle.ts')).settle,
-  },
-  {
     path: ['restore'],
     summary: 'restores the tables from a backup',
     options: {

@@ -65,7 +65,6 @@ describe('the rows of stack commands', () => {
   const files: Readonly<Record<string, readonly string[]>> = {
     enrol: ['enrol'],
     reconcile: ['reconcile'],
-    settle: ['settle'],
     doctor: ['doctor'],
     restore: ['restore'],
     profiles: ['profiles'],
