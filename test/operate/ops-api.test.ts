@@ -104,7 +104,7 @@ describe('a verb that lists', () => {
           `Clean it\\. +cyborg-ops devices force-release ${device}`,
           'cyborg-ops hosts forget cmp1',
           'cyborg-ops hosts rediscover cmp1',
-          'cyborg-ops reconcile cmp1 --repair',
+          'cyborg-ops hosts reconcile cmp1 --repair',
           'cyborg-ops hosts settle cmp1 --boot BOOT_ID',
           'stuck-job +- +cmp1 +- +- +- +-',
           'of-a-later-version +- +cmp1 +- +- +- +-$',

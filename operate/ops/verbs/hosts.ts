@@ -11,6 +11,7 @@ import { optionOf, required } from '#operate/ops/arguments/options.ts';
 import { counted, shownDone, shownStatus } from '#operate/ops/output/shown.ts';
 import type { ApiVerb, Argument, Options, Shown } from '#operate/ops/verb.ts';
 import { listColumns } from './lists/list-columns.ts';
+import { reconcileHostVerb } from './reconcile-host.ts';
 import { topologyVerb } from './topology.ts';
 
 const wholeHost = answer(hostDetailAnswer, 'hostname', 'devices', 'not_offered');
@@ -123,6 +124,7 @@ export const hostVerbs: readonly ApiVerb[] = [
     ),
     example: 'cyborg-ops hosts settle cmp1.example --boot 6f1c2b1e-6a0e-4f5e-9b0a-3d2f1c4b5a69',
   },
+  reconcileHostVerb,
   {
     path: ['hosts', 'forget'],
     summary: 'removes a host that is gone for good',

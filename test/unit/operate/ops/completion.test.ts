@@ -18,7 +18,7 @@ describe('after', () => {
     [['c'], ['capacity', 'cost', 'completion']],
     [
       ['hosts', 're'],
-      ['rediscover', 'resume'],
+      ['rediscover', 'resume', 'reconcile'],
     ],
     [
       ['hosts', 'list', '--state', ''],
