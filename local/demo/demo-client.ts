@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { noteProgress, standsStill, stillSecondsMax } from './stillness.ts';
+import { noteProgress, startWait, stillSecondsMax } from './stillness.ts';
 
 export type Client = ReturnType<typeof client>;
 
@@ -46,17 +46,14 @@ export async function waitFor<T>(
   read: () => Promise<T>,
   holds: (value: T) => boolean,
 ): Promise<T> {
-  noteProgress();
+  const isOver = startWait();
   for (let last: string | undefined; ; ) {
     const value = await read();
     if (holds(value)) return value;
     const seen = JSON.stringify(value);
     if (seen !== last) noteProgress();
     last = seen;
-    assert.ok(
-      !standsStill(),
-      `Waited for ${what}; no change for ${stillSecondsMax} s. Last: ${seen}`,
-    );
+    assert.ok(!isOver(), `Waited for ${what}; no change for ${stillSecondsMax} s. Last: ${seen}`);
     await sleep(20);
   }
 }

@@ -23,8 +23,13 @@ type Row = (typeof rows)[number];
 
 const run = ({ fixture, check }: Row) => runCheck(fixture, check);
 const isGuard = ({ title }: Check) => title.startsWith('discover does not offer a function');
-const faults = sampleOf(rows.filter(isExhaustive), 48);
-const moreFaults = sampleOf(faults.rest, 144);
+const faults = rows.filter(isExhaustive);
+const byDriver = Map.groupBy(faults, ({ driver }) => driver);
+const firstFaults = [...byDriver.values()].flatMap((own) => sampleOf(own, 2).sample);
+const moreFaults = sampleOf(
+  faults.filter((row) => !firstFaults.includes(row)),
+  144,
+);
 const guards = sampleOf(rows.filter(isGuard), 48);
 
 describe('of each driver', () => {
@@ -36,7 +41,7 @@ describe('of each driver', () => {
 });
 
 describe('of all drivers', () => {
-  it.each([...faults.sample, ...guards.sample])('$driver: $title (a sample)', run);
+  it.each([...firstFaults, ...guards.sample])('$driver: $title (a sample)', run);
 
   it.each([...moreFaults.sample, ...guards.rest])('$driver: $title', { tags: ['long'] }, run);
 

@@ -28,7 +28,7 @@ async function clockRunsSeconds(samples: number): Promise<number> {
 }
 
 it.runIf(process.platform === 'linux')(
-  'stands while the processes of the test wait for a processor',
+  'runs slower while the processes of the test wait for a processor',
   { tags: ['long'] },
   async () => {
     await clockRunsSeconds(1);

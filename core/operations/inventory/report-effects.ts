@@ -1,4 +1,4 @@
-// What a report changes beside its own bookkeeping, effect by effect. A delivery that dies is
+// What a report changes, effect by effect. A delivery that dies before the host is stored is
 // repeated from the first effect, so each of them may run twice.
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';

@@ -114,11 +114,14 @@ export async function aCloud(): Promise<Cloud> {
       return serverBody.parse(await response.json()).server;
     },
     settled: (id) =>
-      met(async () => {
-        const server = await cloud.show(id);
-        expect(server['OS-EXT-STS:task_state']).toBeNull();
-        return server;
-      }, 5),
+      met(
+        async () => {
+          const server = await cloud.show(id);
+          expect(server['OS-EXT-STS:task_state']).toBeNull();
+          return server;
+        },
+        { intervalMs: 5 },
+      ),
     waitedFor: async () => {
       const last = 'nova-compute GET /accelerator_requests?instance=';
       await eventually(() => accelerators.calls.at(-1), { intervalMs: 5 }).toBe(last);

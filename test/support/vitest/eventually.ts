@@ -1,7 +1,13 @@
 import { expect, vi } from 'vitest';
-import { noteProgress, standsStill } from '#local/demo/stillness.ts';
+import { noteProgress, startWait } from '#local/demo/stillness.ts';
 
-/** Those of the machine, also while a test has others. */
+interface Pace {
+  readonly intervalMs?: number;
+  /** Without any change; by default two minutes. */
+  readonly stillSeconds?: number;
+}
+
+/** The real timers, also while a test has fake ones. */
 const { setTimeout } = globalThis;
 
 /**
@@ -10,14 +16,14 @@ const { setTimeout } = globalThis;
  */
 export function eventually<T>(
   read: () => T | Promise<T>,
-  { intervalMs = 20 } = {},
+  pace: Pace = {},
 ): ReturnType<typeof expect.poll> {
-  return retried(read, intervalMs, (value) => expect(value)) as ReturnType<typeof expect.poll>;
+  return retried(read, pace, (value) => expect(value)) as ReturnType<typeof expect.poll>;
 }
 
 function retried<T>(
   read: () => T | Promise<T>,
-  intervalMs: number,
+  pace: Pace,
   expectation: (value: T) => object,
 ): object {
   return new Proxy(
@@ -25,28 +31,31 @@ function retried<T>(
     {
       get: (_, name) => {
         if (name === 'not') {
-          return retried(read, intervalMs, (value) => Reflect.get(expectation(value), name));
+          return retried(read, pace, (value) => Reflect.get(expectation(value), name));
         }
         return (...expected: unknown[]) =>
           met(async () => {
             const assertion = expectation(await read());
             await Reflect.get(assertion, name).apply(assertion, expected);
-          }, intervalMs);
+          }, pace);
       },
     },
   );
 }
 
 /** What the first call that does not throw returns. */
-export async function met<T>(attempt: () => T | Promise<T>, intervalMs = 20): Promise<T> {
-  noteProgress();
+export async function met<T>(
+  attempt: () => T | Promise<T>,
+  { intervalMs = 20, stillSeconds }: Pace = {},
+): Promise<T> {
+  const isOver = startWait(stillSeconds);
   for (let last: string | undefined; ; ) {
     try {
       return await attempt();
     } catch (error) {
       const failure = String(error);
       if (failure !== last) noteProgress();
-      else if (standsStill()) throw error;
+      if (isOver()) throw error;
       last = failure;
     }
     await new Promise((resolve) => setTimeout(resolve, intervalMs));
