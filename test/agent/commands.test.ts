@@ -1,4 +1,6 @@
 // The agent's commands plan, apply and assert, as processes on a made host.
+//
+// @module-tag long
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,6 @@
 // The agent's command self-test, as a process on a made host.
+//
+// @module-tag long
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
 // What a tenant's filtered list reads at most, of a cloud with more devices than that.
+//
+// @module-tag long
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import {

@@ -1,4 +1,6 @@
 // docs/drivers.md: the driver that it prints works as printed.
+//
+// @module-tag long
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';

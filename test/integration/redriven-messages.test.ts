@@ -1,6 +1,8 @@
 // A message that comes out of its dead-letter queue minutes later, when the world has moved on.
 // The messages are those that the code of each sender has sent. The runbook says that redriving
 // them is safe at any time.
+//
+// @module-tag long
 
 import { SQSClient } from '@aws-sdk/client-sqs';
 import type { SQSRecord } from 'aws-lambda';

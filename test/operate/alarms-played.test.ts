@@ -1,6 +1,8 @@
 // Each alarm on our own metrics, raised and ended: the metric lines that the system writes cross
 // the template's threshold, and the runbook's first command and remedy bring the alarm to green.
 // The alarms of dead-letter queues are in alarms-played-queues.test.ts.
+//
+// @module-tag long
 
 import { randomUUID } from 'node:crypto';
 import { beforeAll, beforeEach, expect, it } from 'vitest';

@@ -1,4 +1,6 @@
 // The doctor finds nothing in a healthy system, and names each fault.
+//
+// @module-tag long
 
 import { writeFileSync } from 'node:fs';
 import { type IncomingMessage, request, type ServerResponse } from 'node:http';

@@ -1,5 +1,7 @@
 // A key that is made on the host: the agent's command, the operator's command with the request,
 // and the agent's connection, as processes.
+//
+// @module-tag long
 
 import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import {

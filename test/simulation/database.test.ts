@@ -1,4 +1,6 @@
 // The tables in memory answer every command of a few scenarios as the local engine does.
+//
+// @module-tag long
 
 import { isDeepStrictEqual } from 'node:util';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';

@@ -31,7 +31,7 @@ async function isKilled(guard: string, scenario: string): Promise<void> {
   expect(failure ?? (await similar()).failure).toBeDefined();
 }
 
-it('guards.json has every guard and every condition of a write', async () => {
+it('guards.json has every guard and every condition of a write', { tags: ['long'] }, async () => {
   const found = [...otherGuards, ...(await conditionsOfOperations())];
   expect(found.filter((guard) => guards[guard] === undefined)).toEqual([]);
 });

@@ -12,7 +12,7 @@ const regressions = JSON.parse(
   readFileSync(new URL('../../simulation/regressions.json', import.meta.url), 'utf8'),
 ) as string[];
 
-const seedsMax = 30;
+const seedsMax = 40;
 /** Few in one test, which then ends within its time also on a busy machine. */
 const seedsPerTest = 5;
 const firsts = Array.from({ length: seedsMax / seedsPerTest }, (_, at) => at * seedsPerTest + 1);
