@@ -48,7 +48,7 @@ export function HostsScreen({ route }: ScreenProps) {
         row="host"
         rows={matches}
         keyOf={listKey('hosts')}
-        empty={list.rows.length === 0 ? 'No host has reported yet.' : 'No host is so.'}
+        empty={list.rows.length === 0 ? 'No host has reported yet.' : 'No host matches.'}
       />
     </Screen>
   );

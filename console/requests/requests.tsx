@@ -54,7 +54,7 @@ export function RequestsScreen({ route }: ScreenProps) {
         row="request"
         rows={shown}
         keyOf={({ arqUuid }) => arqUuid}
-        empty={rows.length === 0 ? 'There are no requests.' : 'No request is so.'}
+        empty={rows.length === 0 ? 'There are no requests.' : 'No request matches.'}
       />
     </Screen>
   );

@@ -203,7 +203,7 @@ export const screens: Group = {
         await page.getByText('2 requests', { exact: true }).waitFor();
         await page.getByLabel('Profile').fill('vgpu');
         await page.getByRole('button', { name: 'Filter' }).click();
-        await page.getByText('No request is so.').waitFor();
+        await page.getByText('No request matches.').waitFor();
         await page.goto(`${stage.cloud.url}#/requests?server=77aa0000&host=CMP3&profile=vgpu`);
         await page.getByText('1 request', { exact: true }).waitFor();
         await rows.nth(1).getByText('The GPU is on fire.').waitFor();
