@@ -3,7 +3,7 @@
 import { slug } from 'github-slugger';
 import type { Plugin } from 'vite';
 import { defineConfig } from 'vitepress';
-import { drawings, plainBraces, sourcesAsText } from './markdown.ts';
+import { drawings, plainBraces, plainLabels, sourcesAsText } from './markdown.ts';
 import { searchOptions } from './search.ts';
 import { readSidebar } from './sidebar.ts';
 
@@ -28,7 +28,7 @@ export default defineConfig({
     // A `<host>` in a sentence is text.
     html: false,
     anchor: { slugify: slug },
-    config: (md) => md.use(sourcesAsText).use(drawings).use(plainBraces),
+    config: (md) => md.use(sourcesAsText).use(plainLabels).use(drawings).use(plainBraces),
   },
   themeConfig: {
     logoLink: '/docs/README.html',

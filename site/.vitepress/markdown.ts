@@ -16,6 +16,21 @@ export function sourcesAsText(md: MarkdownRenderer): void {
   });
 }
 
+/** A heading's link to itself is named by the heading's text: VitePress names it by its Markdown. */
+export function plainLabels(md: MarkdownRenderer): void {
+  md.core.ruler.push('plain_labels', ({ tokens }) => {
+    for (const { children } of tokens) {
+      const anchor = children?.find((token) => token.attrGet('class') === 'header-anchor');
+      const texts = children?.filter(({ type }) => type === 'text' || type === 'code_inline') ?? [];
+      const text = texts
+        .map(({ content }) => content)
+        .join('')
+        .trim();
+      anchor?.attrSet('aria-label', `Permalink to "${text}"`);
+    }
+  });
+}
+
 /** A block of Mermaid becomes the component of `theme/mermaid-drawing.ts`. */
 export function drawings(md: MarkdownRenderer): void {
   const fence = md.renderer.rules.fence;
