@@ -38,6 +38,7 @@ export const lostTrees: readonly Scenario[] = [
   },
   {
     name: 'a lost provider, deleted by hand, comes back by itself',
+    isLong: true,
     run: async (stage) => {
       await untilOld(stage);
       const device = ownProvider(stage, 'FakeDevice');

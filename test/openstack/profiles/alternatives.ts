@@ -53,6 +53,7 @@ const profile = 'fast-or-slow';
 export const alternatives: readonly Scenario[] = [
   {
     name: 'alternatives: twenty servers at once for eight devices and twelve others',
+    isLong: true,
     run: async (stage) => {
       await addCards(stage);
       await offer(stage, profile, [{ [`resources:${fast.resourceClass}`]: '1' }]);

@@ -16,6 +16,7 @@ const environment = join(root, '.local/openstack-releases/tempest-47.0.0');
 export const tempest: readonly Scenario[] = [
   {
     name: "tempest: only the tests of Cyborg's plug-in fail that the page of differences names",
+    isLong: true,
     run: async ({ cloud: { plan, processes } }) => {
       const program = join(ensureEnvironment(environment, requirements), 'tempest');
       const at = join(plan.directory, 'tempest');
