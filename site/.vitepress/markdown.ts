@@ -16,7 +16,7 @@ export function sourcesAsText(md: MarkdownRenderer): void {
   });
 }
 
-/** A heading's link to itself is named by the heading's text: VitePress names it by its Markdown. */
+/** The link of a heading to itself is named by the text: VitePress names it by its Markdown. */
 export function plainLabels(md: MarkdownRenderer): void {
   md.core.ruler.push('plain_labels', ({ tokens }) => {
     for (const { children } of tokens) {
