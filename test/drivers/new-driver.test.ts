@@ -20,6 +20,7 @@ const files = [
   'tsconfig.json',
   'biome.json',
   'vitest.config.ts',
+  'test/cpu-budget.json',
   'docs/agent.md',
   ...documents,
   'LICENSE',
