@@ -1,5 +1,6 @@
 // Asks the search of the site without building the site. Standard input has a JSON array of
-// questions; standard output gets, for each, the paths of the sections that match, best first.
+// questions; one line of standard output has, for each, the paths of the sections that match,
+// best first. Vite may print other lines, each with the time.
 
 import { readFileSync } from 'node:fs';
 import MiniSearch from 'minisearch';
@@ -12,4 +13,4 @@ const { default: json } = await server.ssrLoadModule('@localSearchIndexroot');
 await server.close();
 const index = MiniSearch.loadJSON(json, miniSearch);
 const answers = questions.map((question) => index.search(question).map(({ id }) => String(id)));
-process.stdout.write(JSON.stringify(answers));
+process.stdout.write(`\n${JSON.stringify(answers)}\n`);
