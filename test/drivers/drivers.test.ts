@@ -28,7 +28,7 @@ const byDriver = Map.groupBy(faults, ({ driver }) => driver);
 const firstFaults = [...byDriver.values()].flatMap((own) => sampleOf(own, 2).sample);
 const moreFaults = sampleOf(
   faults.filter((row) => !firstFaults.includes(row)),
-  144,
+  72,
 );
 const guards = sampleOf(rows.filter(isGuard), 48);
 

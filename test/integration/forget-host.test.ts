@@ -163,10 +163,10 @@ describe('DELETE /operator/v1/hosts/{hostname}', () => {
 
 describe('a request that dies', { tags: ['long'] }, () => {
   it.each(['before', 'after'] as const)(
-    '%s each of its steps is made up for by another',
+    '%s every second of its steps is made up for by another',
     async (phase) => {
-      let step = 1;
-      for (; ; step++) {
+      let step = phase === 'before' ? 1 : 2;
+      for (; ; step += 2) {
         const name = `${phase}${step}`;
         await anAwayHost(name);
         const death = await forgetHost(dyingAt(step, phase), caller, name).then(

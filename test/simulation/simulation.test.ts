@@ -48,7 +48,11 @@ const { sample, rest } = sampleOf(regressions, 20);
 
 it.each(sample)('%s passes (a sample of twenty)', passes);
 
-it.each(rest)('%s passes', { tags: ['long'] }, passes);
+const others = sampleOf(rest, 30);
+
+it.each(others.sample)('%s passes (30 others)', { tags: ['long'] }, passes);
+
+it.each(others.rest)('%s passes', { tags: ['long', 'whole'] }, passes);
 
 async function passes(scenario: string): Promise<void> {
   expect(await play(scenarioOf(scenario))).toBeUndefined();
