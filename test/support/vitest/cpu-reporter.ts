@@ -34,7 +34,7 @@ export function linesOf(used: Budget, budget: Budget): readonly string[] {
   const text = (name: string, seconds: number, limit: number) =>
     `${name}: ${Math.round(seconds)} CPU s of ${limit}`;
   const above = Object.entries(used)
-    .filter(([folder, seconds]) => seconds > (budget[folder] ?? 0))
+    .filter(([folder, seconds]) => seconds > (budget[folder] ?? 0) + 1)
     .map(([folder, seconds]) => `${text(folder, seconds, budget[folder] ?? 0)}, above its budget`);
   const sum = (amounts: Budget) => Object.values(amounts).reduce((all, each) => all + each, 0);
   return [...above, text('all tests', sum(used), sum(budget))];
