@@ -4,7 +4,7 @@ import { toContent } from '#core/domain/profile/profile-changes.ts';
 import { updateDeviceProfile } from '#core/operations/profiles/update-device-profile.ts';
 import { type Act, asAdmin, deleteFirst, inTurn } from '#simulation/world/acts.ts';
 import type { Profile } from '#simulation/world/openstack/nova.ts';
-import { limit } from '#simulation/world/rules/quotas.ts';
+import { limit } from '#simulation/world/rules/limits/quotas.ts';
 import type { Operation } from './operations.ts';
 
 const minuteMs = 60_000;

@@ -21,8 +21,8 @@ import {
   fillGrants,
   fillHolds,
   fillPlaces,
-} from '#simulation/world/rules/bounded-sets.ts';
-import { endHold, hold } from '#simulation/world/rules/holds.ts';
+} from '#simulation/world/rules/limits/bounded-sets.ts';
+import { endHold, hold } from '#simulation/world/rules/limits/holds.ts';
 import type { Operation } from './operations.ts';
 
 const minuteMs = 60_000;

@@ -35,7 +35,7 @@ import {
   withoutAllocation,
 } from '#simulation/world/acts.ts';
 import { fpgaAddress, gpuAddress, nicAddress } from '#simulation/world/hardware.ts';
-import { recountAll } from '#simulation/world/rules/quotas.ts';
+import { recountAll } from '#simulation/world/rules/limits/quotas.ts';
 import { concurrentBaselineOperations } from './baselines.ts';
 import { concurrentBoardOperations } from './boards.ts';
 import { type Operation, operations, quiescenceAfterConflictMs } from './operations.ts';

@@ -33,7 +33,7 @@ import {
   unplug,
 } from '#simulation/world/acts.ts';
 import { type Extra, gpuAddress, nicAddress, secondRegion } from '#simulation/world/hardware.ts';
-import { spendQuota } from '#simulation/world/rules/quotas.ts';
+import { spendQuota } from '#simulation/world/rules/limits/quotas.ts';
 import { baselineOperations } from './baselines.ts';
 import { boardOperations } from './boards.ts';
 import { cardOperations } from './cards.ts';

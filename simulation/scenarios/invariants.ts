@@ -11,15 +11,15 @@ import { toProgram, toRelease } from '#core/store/rows/host-work-rows.ts';
 import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { checkSets } from '#simulation/operations/pools.ts';
 import { Violation } from '#simulation/violation.ts';
-import { checkPlaces } from '#simulation/world/rules/bounded-sets.ts';
-import { checkHolds } from '#simulation/world/rules/holds.ts';
 import { checkSummaries, createSummaryCheck } from '#simulation/world/rules/host-summaries.ts';
+import { checkPlaces } from '#simulation/world/rules/limits/bounded-sets.ts';
+import { checkHolds } from '#simulation/world/rules/limits/holds.ts';
+import { checkQuotas, checkRecounted, storedArqs } from '#simulation/world/rules/limits/quotas.ts';
+import { checkFree, checkHeld, checkReserved } from '#simulation/world/rules/limits/reserved.ts';
 import { checkOfferedTwice } from '#simulation/world/rules/offered-twice.ts';
 import { checkProfiles } from '#simulation/world/rules/profiles.ts';
 import { checkPrograms, mayLast } from '#simulation/world/rules/programs.ts';
 import { checkProviders } from '#simulation/world/rules/providers.ts';
-import { checkQuotas, checkRecounted, storedArqs } from '#simulation/world/rules/quotas.ts';
-import { checkFree, checkHeld, checkReserved } from '#simulation/world/rules/reserved.ts';
 import type { World } from '#simulation/world/world.ts';
 
 /** The deadline of a bind, and three sweeps that may have died. */

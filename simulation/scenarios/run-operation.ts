@@ -2,7 +2,7 @@
 
 import { quietRates } from '#simulation/faults.ts';
 import { type Operation, operations } from '#simulation/operations/operations.ts';
-import { makePlaces } from '#simulation/world/rules/bounded-sets.ts';
+import { makePlaces } from '#simulation/world/rules/limits/bounded-sets.ts';
 import { createWorld, type WorldOptions } from '#simulation/world/world.ts';
 import { checkConvergence, createSafetyCheck } from './invariants.ts';
 import { createProfiles } from './run.ts';

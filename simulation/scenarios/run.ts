@@ -4,7 +4,7 @@
 import { type Disaster, disasters } from '#simulation/faults.ts';
 import type { Violation } from '#simulation/violation.ts';
 import { fpgaAddress, gpuAddress, nicAddress } from '#simulation/world/hardware.ts';
-import { changeLimits, limitByOperator } from '#simulation/world/rules/quotas.ts';
+import { changeLimits, limitByOperator } from '#simulation/world/rules/limits/quotas.ts';
 import { startMs } from '#simulation/world/stage.ts';
 import { createWideCheck, endWide, startWide } from '#simulation/world/wide.ts';
 import { createWorld, type World, type WorldOptions } from '#simulation/world/world.ts';

@@ -33,7 +33,7 @@ import {
   resetDevices,
 } from './acts.ts';
 import { createStreams, type SimulatedStreams, type StreamParts } from './aws/streams.ts';
-import { endHold, hold } from './rules/holds.ts';
+import { endHold, hold } from './rules/limits/holds.ts';
 import { stage } from './stage.ts';
 import type { World } from './world.ts';
 

@@ -33,11 +33,11 @@ import { createNova, type Profile, type SimulatedNova } from './openstack/nova.t
 import { createOpenStack, type SimulatedOpenStack } from './openstack/openstack.ts';
 import { isBootKnown } from './openstack/promised-devices.ts';
 import { images, profiles } from './profiles.ts';
-import { unboundMax } from './rules/bounded-sets.ts';
 import { checkChange, differences } from './rules/changes.ts';
 import { createHistoryCheck } from './rules/history-check.ts';
-import { createHoldCheck, hasHolds } from './rules/holds.ts';
 import { watchLeases } from './rules/leases.ts';
+import { unboundMax } from './rules/limits/bounded-sets.ts';
+import { createHoldCheck, hasHolds } from './rules/limits/holds.ts';
 import { checkAsked } from './rules/revoked-hosts.ts';
 import { createTransitions, type Transitions } from './rules/transitions.ts';
 import { stage, startMs } from './stage.ts';

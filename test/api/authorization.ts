@@ -80,7 +80,7 @@ export const authorization: Readonly<Record<string, string>> = {
   'DELETE /operator/v1/quotas/{id}': 'nn nn nn yy nn',
 };
 
-/** Of the caller's own project and of another one. */
+/** What the role may do in its own project and in another one. */
 export function rightsOf(route: string, role: Role): { own: string; other: string } {
   const [own = '', other = ''] = authorization[route]?.split(' ')[roles.indexOf(role)] ?? '';
   return { own, other };

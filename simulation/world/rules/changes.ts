@@ -6,9 +6,9 @@ import type { Item } from '#simulation/database/expressions.ts';
 import type { MemoryDatabase, RowChange } from '#simulation/database/memory-database.ts';
 import type { Violate } from '#simulation/violation.ts';
 import { checkAlternative, checkPromise } from './alternatives.ts';
-import { checkBoundedSets } from './bounded-sets.ts';
+import { checkBoundedSets } from './limits/bounded-sets.ts';
+import { checkTake } from './limits/quotas.ts';
 import { checkRevision } from './profiles.ts';
-import { checkTake } from './quotas.ts';
 import { checkRevoked } from './revoked-hosts.ts';
 
 /**

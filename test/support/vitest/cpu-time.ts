@@ -13,7 +13,7 @@ declare module 'vitest' {
 
 const ticksPerSecond = 100;
 
-/** Of this process and, on Linux, of those of its children that have ended. */
+/** CPU time of this process; on Linux also of its children that have ended. */
 function cpuSeconds(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6 + childSeconds();
@@ -29,8 +29,9 @@ function childSeconds(): number {
 
 const before = cpuSeconds();
 
-// The first of the hooks runs last.
-// biome-ignore lint/correctness/noEmptyPattern: vitest refuses a parameter that is not a pattern
+// This hook is registered first and so runs last. Its first parameter has to be a pattern: vitest
+// reads from it which fixtures a hook asks for, and throws if it is a plain name.
+// biome-ignore lint/correctness/noEmptyPattern: the hook asks for no fixture
 afterAll(({}, suite) => {
   suite.file.meta.cpuSeconds = cpuSeconds() - before;
 });
